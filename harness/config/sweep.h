@@ -1,0 +1,54 @@
+#pragma once
+// Multiplies the axes of a RunConfig into variants (model settings) and cells (task, length, depth), in a fixed order.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/config/run_config.h"
+
+namespace fathom::config {
+
+/// One point of the model axes.
+struct ModelVariant {
+  std::string name;                     ///< from the non-default values, for example "rope base=10000 yarn"; unique in a run
+  std::string section;                  ///< NAME of [model.NAME], may be empty
+  std::string source;                   ///< train, path, preset
+  std::string position;                 ///< scheme name (trained models)
+  std::optional<double> rope_base;
+  std::string rope_layout;
+  double rope_partial = 1;
+  std::string nope_layers;
+  std::string scaling;                  ///< method, "declared" or "base"
+  std::optional<double> scaling_factor; ///< nothing = auto
+  std::optional<std::int64_t> original_context;
+  std::string scaling_mode;
+  std::string remap;
+  std::string dtype;
+  std::optional<std::int64_t> train_seed;  ///< trained models only
+  OptionSource scheme_options;          ///< keys of `SCHEME.` for this variant's scheme, prefix removed
+  OptionSource scaling_options;         ///< keys of `scaling.` that the frame does not know, prefix removed
+  OptionSource remap_options;
+
+  bool trained_here() const { return source == "train"; }
+};
+
+/// What the expansion must know of the registries, which only the command line sees.
+struct SweepTraits {
+  std::function<bool(const std::string& scheme)> scheme_rotates;      ///< scaling and base axes collapse without rotation
+  std::function<bool(const std::string& scaling)> scaling_uses_factor;  ///< the factor axis collapses for `none`
+};
+
+/// Fixed order: model sections, then position, rope.base, rope.partial, remap, seeds, scaling, factor. \throws ConfigError for bad numbers, empty axes.
+std::vector<ModelVariant> expand_variants(const RunConfig& config, const SweepTraits& traits);
+
+/// Exact token counts, in the order given, each once. `4K` = 4096; `1.5x` = times `reference_tokens` (the trained length, else the claimed one), rounded
+/// to the nearest integer. \throws ConfigError for zero, negative or unreadable entries.
+std::vector<std::int64_t> expand_lengths(const std::vector<std::string>& entries, std::int64_t reference_tokens);
+
+/// Depths in 1/100 percent; `0:100:10` is a range, both ends included. \throws ConfigError for values outside 0..100 or more than two decimals.
+std::vector<std::int32_t> expand_depths(const std::vector<std::string>& entries);
+
+}  // namespace fathom::config

@@ -1,0 +1,82 @@
+#pragma once
+// Read side of the results database, as the analysis and the reports see it.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/eval/records.h"
+
+namespace fathom::store {
+
+struct RunInfo {
+  eval::RunRecord run;
+  std::string finished_at;               ///< empty: not finished
+  std::vector<eval::VariantRecord> variants;  ///< in the order they were put
+};
+
+/// One sample without its texts: what statistics need. 1,000,000 of these must stay cheap.
+struct OutcomeRow {
+  std::int32_t variant = 0;              ///< index into RunInfo::variants
+  std::int32_t task = 0;                 ///< index into ResultReader::tasks(run)
+  std::int64_t length_tokens = 0;
+  std::optional<std::int32_t> depth_bp;  ///< nothing: depth not swept
+  std::int64_t index = 0;                ///< sample number: the cluster
+  eval::SampleStatus status = eval::SampleStatus::kOk;
+  std::optional<double> value;           ///< the asked scorer's value
+};
+
+struct TaskInfo {
+  std::string name;                      ///< "niah_single_2"
+  std::string variant;                   ///< "balanced", "ruler"
+  std::int32_t version = 0;
+  std::string metric;                    ///< name of its main scorer: "all" or "part"
+  double blind_guess = 0;
+};
+
+struct MissRow {
+  std::string variant, task;
+  std::int64_t length_tokens = 0;
+  std::optional<std::int32_t> depth_bp;
+  std::int64_t index = 0;
+  std::string expected;
+  std::string reply;
+  std::string prompt_tail;               ///< last characters of the prompt, whole UTF-8 characters
+};
+
+struct CostRow {
+  std::string variant;
+  std::int64_t length_tokens = 0;
+  std::int64_t n_samples = 0;
+  double seconds = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t computed_tokens = 0;
+  std::int64_t peak_rss_bytes = 0;
+};
+
+struct GuessRow {
+  std::int32_t task = 0;
+  std::int64_t length_tokens = 0;
+  double in_text_guess = 0;
+};
+
+class ResultReader {
+ public:
+  virtual ~ResultReader() = default;
+  virtual std::vector<std::string> run_names() const = 0;       ///< oldest first
+  virtual RunInfo run(const std::string& name) const = 0;       ///< \throws StoreError, naming the nearest run
+  virtual std::vector<TaskInfo> tasks(const std::string& run) const = 0;
+  /// Rows of one scorer, ordered by variant, task, length, depth, index. `scorer` "" = each task's main metric.
+  virtual std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer = "") const = 0;
+  virtual std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const = 0;
+  virtual std::vector<MissRow> misses(const std::string& run, int max_per_cell) const = 0;
+  virtual std::vector<CostRow> costs(const std::string& run) const = 0;
+  virtual std::vector<GuessRow> guesses(const std::string& run) const = 0;
+};
+
+/// Opens read-only. \throws StoreError for a missing file, a file that is no database, a newer schema (names both versions).
+std::unique_ptr<ResultReader> open_reader(const std::string& path);
+
+}  // namespace fathom::store
