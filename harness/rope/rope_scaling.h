@@ -25,7 +25,8 @@ struct RopeFrequencies {
   double softmax_scale_factor = 1.0;  ///< multiplies the softmax scale (DeepSeek's m^2); 1 = off
 };
 
-/// base^(-2i/r) for i = 0..r/2-1 (Su et al. 2021, section 3.2.2). \throws ConfigError for an odd or non-positive rotary_dim, or a base <= 0.
+/// base^(-2i/r) for i = 0..r/2-1 (Su et al. 2021, section 3.2.2). \throws ConfigError for an odd or non-positive
+/// rotary_dim, or a base <= 0.
 std::vector<double> default_inv_freq(std::int64_t rotary_dim, double base);
 
 /// How a method whose list depends on the sequence length behaves.
@@ -39,7 +40,8 @@ enum class LengthPolicy {
 class RopeScaling {
  public:
   virtual ~RopeScaling() = default;
-  /// \param seq_len  tokens the angle table must serve now, cache included; length-dependent methods use it, others ignore it.
+  /// \param seq_len  tokens the angle table must serve now, cache included; length-dependent methods use it, others
+  /// ignore it.
   virtual RopeFrequencies frequencies(const RopeGeometry& geometry, std::int64_t seq_len) const = 0;
   virtual bool depends_on_length() const { return false; }
   /// Largest seq_len up to which the list equals that of seq_len 1 (dynamic: the original context); nothing = for ever.
@@ -52,8 +54,8 @@ struct RopeScalingEntry {
   std::string_view name;
   std::int32_t version;
   std::string_view summary;
-  std::string_view source;            ///< paper, section
-  bool uses_factor;                   ///< false for `none`: the factor axis collapses
+  std::string_view source;  ///< paper, section
+  bool uses_factor;         ///< false for `none`: the factor axis collapses
   std::vector<OptionDescription> (*describe)();
   /// \param factor  s, at least 1 (what "auto" resolved to; for `dynamic` auto is 1).
   /// \throws ConfigError for options the method does not know or values out of range.
@@ -61,5 +63,12 @@ struct RopeScalingEntry {
 };
 
 const Registry<RopeScalingEntry>& scalings();
+
+/// One entry per line of scalings.inc, defined in methods/NAME.cpp.
+namespace methods {
+#define FATHOM_ROPE_SCALING(name) RopeScalingEntry name##_entry();
+#include "harness/rope/scalings.inc"
+#undef FATHOM_ROPE_SCALING
+}  // namespace methods
 
 }  // namespace fathom::rope
