@@ -23,22 +23,24 @@ struct ChatTemplate {
   std::string system_open, system_close;
   std::string user_open, user_close;
   std::string assistant_open, assistant_close;
-  std::string default_system;      ///< put in front if no system text is given; empty = none
-  bool spells_bos = false;         ///< the text already begins with BOS: the engine adds none
-  std::string end_of_turn;         ///< generation stops here
+  std::string default_system;  ///< put in front if no system text is given; empty = none
+  bool spells_bos = false;     ///< the text already begins with BOS: the engine adds none
+  std::string end_of_turn;     ///< generation stops here
 };
 
 /// Families known by name. \throws ConfigError
 const ChatTemplate& chat_template(std::string_view name);
 std::vector<std::string> chat_template_names();
-/// Recognises the family of a checkpoint's Jinja template by its marks, and takes the default system text from it; nothing if unknown.
+/// Recognises the family of a checkpoint's Jinja template by its marks, and takes the default system text from it;
+/// nothing if unknown.
 std::optional<ChatTemplate> detect_chat_template(std::string_view jinja);
 
 struct ChatMessage {
   std::string role;  ///< "system", "user", "assistant"
   std::string content;
 };
-std::string render_chat(const ChatTemplate& family, const std::vector<ChatMessage>& messages, bool add_generation_prompt);
+std::string render_chat(const ChatTemplate& family, const std::vector<ChatMessage>& messages,
+                        bool add_generation_prompt);
 
 /// Puts a task text into the model's form: style, template and BOS are fixed once per run.
 class PromptAssembler {
@@ -47,12 +49,13 @@ class PromptAssembler {
   PromptAssembler(const Tokenizer& tokenizer, PromptStyle style, std::optional<ChatTemplate> family);
 
   struct Assembled {
-    std::string text;           ///< whole prompt as one string, without an engine-added BOS
-    std::size_t task_offset;    ///< byte offset of the task text in `text`
-    TokenIds ids;               ///< tokens of `text`, BOS in front where the model wants one: exactly one BOS
-    bool bos_added = false;     ///< ids[0] is a BOS that does not stand in `text`
+    std::string text;         ///< whole prompt as one string, without an engine-added BOS
+    std::size_t task_offset;  ///< byte offset of the task text in `text`
+    TokenIds ids;             ///< tokens of `text`, BOS in front where the model wants one: exactly one BOS
+    bool bos_added = false;   ///< ids[0] is a BOS that does not stand in `text`
   };
-  /// \param system  may be empty. `answer_prefix` follows the assistant header directly (chat), the task text (base), or is left out (chat_noprefix).
+  /// \param system  may be empty. `answer_prefix` follows the assistant header directly (chat), the task text (base),
+  /// or is left out (chat_noprefix).
   Assembled assemble(std::string_view system, std::string_view task_text, std::string_view answer_prefix) const;
   /// The tokens of `text`, BOS rule applied; what assemble() does last. For continuations.
   TokenIds encode_whole(std::string_view text) const;

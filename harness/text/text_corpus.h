@@ -14,9 +14,9 @@ struct CorpusSentence {
 
 class TextCorpus {
  public:
-  /// Reads a file, or a folder's text files (`.txt`, no extension, or a numeric one as in `GPL-3.0`) in sorted order; links to a file of
-  /// the same folder are skipped; CRLF becomes LF.
-  /// \throws DataError  for a missing path, an empty folder, a file that is not UTF-8 text (names it), or no sentence at all.
+  /// Reads a file, or a folder's text files (`.txt`, no extension, or a numeric one as in `GPL-3.0`) in sorted order;
+  /// links to a file of the same folder are skipped; CRLF becomes LF. \throws DataError  for a missing path, an empty
+  /// folder, a file that is not UTF-8 text (names it), or no sentence at all.
   static std::shared_ptr<const TextCorpus> load(const std::string& path);
 
   const std::vector<CorpusSentence>& sentences() const { return sentences_; }

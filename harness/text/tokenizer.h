@@ -1,10 +1,12 @@
 #pragma once
 // Text to token ids and back. Implementations are immutable after construction and safe to use from several threads.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/core/types.h"
 
@@ -24,6 +26,10 @@ class Tokenizer {
   virtual std::string decode(const TokenIds& ids) const = 0;
   /// The bytes this one token stands for inside a text.
   virtual std::string piece(TokenId id) const = 0;
+  /// For each token of `ids` the byte offset in `text` just behind it; never falls.
+  /// \param ids  encode(text), without a BOS in front.
+  /// \throws InvariantError  if `ids` do not spell `text`.
+  virtual std::vector<std::size_t> token_end_offsets(std::string_view text, const TokenIds& ids) const;
 
   virtual std::int64_t vocab_size() const = 0;
   virtual std::optional<TokenId> bos() const = 0;
