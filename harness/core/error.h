@@ -80,7 +80,7 @@ class Interrupted : public Error {
 }  // namespace fathom
 
 /// States an invariant; never reachable from user input. Stays on in every build type.
-#define FATHOM_CHECK(condition, message)                                         \
-  do {                                                                           \
+#define FATHOM_CHECK(condition, message)                                                  \
+  do {                                                                                    \
     if (!(condition)) ::fathom::throw_invariant(__FILE__, __LINE__, #condition, message); \
   } while (false)

@@ -1,5 +1,6 @@
 #pragma once
-// The library does not print: it reports events to a Logger that the caller passes in, and the command line formats them.
+// The library does not print: it reports events to a Logger that the caller passes in, and the command line formats
+// them.
 
 #include <string_view>
 

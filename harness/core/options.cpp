@@ -128,10 +128,10 @@ std::vector<std::string> OptionReader::problems() const {
   for (const auto& [key, value] : source_.values()) {
     if (declared_.count(key) != 0) continue;
     const auto near = nearest_name(key, known);
-    all.push_back(fmt::format("{} unknown key '{}'{}", source_.where(), key,
-                              near ? fmt::format("; did you mean '{}'?", *near)
-                                   : (known.empty() ? std::string("; it takes no options")
-                                                    : "; known: " + join(known, ", "))));
+    all.push_back(
+        fmt::format("{} unknown key '{}'{}", source_.where(), key,
+                    near ? fmt::format("; did you mean '{}'?", *near)
+                         : (known.empty() ? std::string("; it takes no options") : "; known: " + join(known, ", "))));
   }
   return all;
 }

@@ -4,7 +4,8 @@
 //
 //   struct NiahOptions {
 //     std::int64_t value_digits = 7;
-//     void visit(OptionVisitor& v) { v.integer("value_digits", value_digits, {1, 18}, "Digits in the number to be found."); }
+//     void visit(OptionVisitor& v) { v.integer("value_digits", value_digits, {1, 18}, "Digits in the number to be
+//     found."); }
 //   };
 
 #include <cstdint>
@@ -72,8 +73,8 @@ struct OptionDescription {
   std::string help;
 };
 
-/// Reads `source` into `options`. \throws ConfigError listing every unknown key (with the nearest declared one), every value that does not
-/// parse and every value out of range.
+/// Reads `source` into `options`. \throws ConfigError listing every unknown key (with the nearest declared one), every
+/// value that does not parse and every value out of range.
 template <typename Options>
 void bind_options(Options& options, const OptionSource& source);
 

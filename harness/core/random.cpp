@@ -75,7 +75,9 @@ std::int64_t RngStream::uniform_int(std::int64_t low, std::int64_t high) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
 }
 
-double RngStream::uniform_double() { return static_cast<double>(next_u64() >> 11U) * 0x1.0p-53; }
+double RngStream::uniform_double() {
+  return static_cast<double>(next_u64() >> 11U) * 0x1.0p-53;
+}
 
 double RngStream::normal() {
   const double u = 1.0 - uniform_double();  // (0, 1]: the logarithm stays finite

@@ -13,7 +13,8 @@
 
 namespace fathom {
 
-/// Names a random stream by text, for example a sample key plus a stream name. Equal text, equal stream, on every platform.
+/// Names a random stream by text, for example a sample key plus a stream name. Equal text, equal stream, on every
+/// platform.
 class RngKey {
  public:
   explicit RngKey(std::string_view text) : hash_(hash128(text)), text_(text) {}
@@ -56,8 +57,8 @@ class RngStream {
       std::swap(items[i - 1], items[uniform_index(i)]);
     }
   }
-  /// `count` different indices of 0..n-1 in draw order: the first `count` steps of a Fisher-Yates shuffle from the end, stored
-  /// sparsely, so n may be huge. count <= n.
+  /// `count` different indices of 0..n-1 in draw order: the first `count` steps of a Fisher-Yates shuffle from the end,
+  /// stored sparsely, so n may be huge. count <= n.
   std::vector<std::uint64_t> sample_without_replacement(std::uint64_t n, std::uint64_t count);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Explicit registries: a table built from one `.inc` line per entry. Nothing registers itself, because a linker may drop
-// the object file that would do it.
+// Explicit registries: a table built from one `.inc` line per entry. Nothing registers itself, because a linker may
+// drop the object file that would do it.
 
 #include <string>
 #include <string_view>

@@ -58,7 +58,9 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
   }
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
@@ -83,7 +85,9 @@ std::optional<double> parse_double(std::string_view text) {
   return value;
 }
 
-std::string format_double(double value) { return fmt::format("{}", value); }
+std::string format_double(double value) {
+  return fmt::format("{}", value);
+}
 
 bool is_valid_utf8(std::string_view bytes) {
   std::size_t i = 0;

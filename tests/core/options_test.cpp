@@ -40,7 +40,9 @@ std::string error_of(std::map<std::string, std::string> values) {
 
 TEST_CASE("options: one declaration parses, describes and dumps", "[core][options]") {
   DemoOptions options;
-  fathom::bind_options(options, OptionSource("[task.demo]", {{"value_digits", "9"}, {"shuffle", "on"}, {"layers", "3"}, {"words", "p, q"}}));
+  fathom::bind_options(
+      options,
+      OptionSource("[task.demo]", {{"value_digits", "9"}, {"shuffle", "on"}, {"layers", "3"}, {"words", "p, q"}}));
   CHECK(options.value_digits == 9);
   CHECK(options.shuffle);
   CHECK(options.layers == 3);
@@ -61,14 +63,17 @@ TEST_CASE("options: bad values say where, what and what is allowed", "[core][opt
 }
 
 TEST_CASE("options: an unknown key names the nearest one, and all problems come at once", "[core][options][errors]") {
-  CHECK(error_of({{"value_digit", "3"}}) == "config: [task.demo] unknown key 'value_digit'; did you mean 'value_digits'?");
+  CHECK(error_of({{"value_digit", "3"}}) ==
+        "config: [task.demo] unknown key 'value_digit'; did you mean 'value_digits'?");
   const std::string both = error_of({{"value_digit", "3"}, {"factor", "0"}});
   CHECK(both.find("factor = 0 is outside 1..100") != std::string::npos);
   CHECK(both.find("did you mean 'value_digits'") != std::string::npos);
 }
 
 TEST_CASE("registry: an unknown name suggests the nearest and lists what exists", "[core][registry][errors]") {
-  struct Entry { std::string_view name; };
+  struct Entry {
+    std::string_view name;
+  };
   const fathom::Registry<Entry> registry("scaling", {{"linear"}, {"yarn"}});
   CHECK(registry.find("yarn") != nullptr);
   CHECK_THROWS_WITH(registry.at("yran"), "unknown scaling 'yran'; did you mean 'yarn'? known: linear, yarn");

@@ -58,7 +58,8 @@ TEST_CASE("uniform_index: every value of a small bound comes up equally often", 
   for (int i = 0; i < 70000; ++i) ++count[rng.uniform_index(7)];
   double chi2 = 0;
   for (const int n : count) chi2 += (n - 10000.0) * (n - 10000.0) / 10000.0;
-  CHECK(chi2 < 22.46);  // 99.9 % point of chi-square with 6 degrees of freedom; the stream is fixed, so this can't flicker
+  CHECK(chi2 <
+        22.46);  // 99.9 % point of chi-square with 6 degrees of freedom; the stream is fixed, so this can't flicker
   CHECK(rng.uniform_index(1) == 0);
 }
 

@@ -5,8 +5,14 @@
 using Catch::Matchers::WithinAbs;
 
 TEST_CASE("wilson_interval: equals the worked values of specification 5.1", "[core][stats]") {
-  struct Case { double successes; std::int64_t n; double low; double high; };
-  for (const Case& c : {Case{9, 10, .596, .982}, Case{45, 50, .786, .957}, Case{450, 500, .871, .923}, Case{0, 10, 0, .278}}) {
+  struct Case {
+    double successes;
+    std::int64_t n;
+    double low;
+    double high;
+  };
+  for (const Case& c :
+       {Case{9, 10, .596, .982}, Case{45, 50, .786, .957}, Case{450, 500, .871, .923}, Case{0, 10, 0, .278}}) {
     const auto interval = fathom::wilson_interval(c.successes, c.n);
     CHECK_THAT(interval.low, WithinAbs(c.low, 5e-4));
     CHECK_THAT(interval.high, WithinAbs(c.high, 5e-4));

@@ -15,7 +15,8 @@ TEST_CASE("parse_int and parse_double: whole texts only", "[core][text_util]") {
   CHECK(fathom::format_double(0.1) == "0.1");
 }
 
-TEST_CASE("is_valid_utf8: accepts well-formed text, refuses overlong forms, surrogates and cut sequences", "[core][text_util]") {
+TEST_CASE("is_valid_utf8: accepts well-formed text, refuses overlong forms, surrogates and cut sequences",
+          "[core][text_util]") {
   CHECK(fathom::is_valid_utf8("a\xC3\xA9\xE4\xB8\xAD\xF0\x9F\x98\x80"));
   CHECK_FALSE(fathom::is_valid_utf8("\xC0\xAF"));
   CHECK_FALSE(fathom::is_valid_utf8("\xE0\x80\xAF"));

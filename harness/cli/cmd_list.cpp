@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/checkpoint/checkpoint.h"
+#include "harness/cli/command_entries.h"
+#include "harness/config/parse.h"
+#include "harness/core/error.h"
+#include "harness/position/position_registry.h"
+#include "harness/rope/rope_scaling.h"
+#include "harness/scoring/scorer.h"
+#include "reports/report.h"
+#include "tasks/tasks.h"
+
+namespace fathom::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json options_json(const std::vector<OptionDescription>& options) {
+  ordered_json json = ordered_json::array();
+  for (const OptionDescription& option : options) {
+    json.push_back({{"name", option.name},
+                    {"type", option.type},
+                    {"default", option.default_value},
+                    {"allowed", option.allowed},
+                    {"help", option.help}});
+  }
+  return json;
+}
+
+template <typename Entry>
+ordered_json named_json(const Entry& entry) {
+  return {{"name", entry.name}, {"version", entry.version}, {"summary", entry.summary}};
+}
+
+ordered_json list_tasks() {
+  ordered_json json = ordered_json::array();
+  for (const task::TaskEntry& entry : tasks::registry().entries()) {
+    ordered_json item = named_json(entry);
+    item["group"] = entry.group;
+    item["variants"] = entry.has_ruler_variant ? ordered_json{"balanced", "ruler"} : ordered_json{"balanced"};
+    item["source"] = entry.source;
+    item["options"] = options_json(entry.describe());
+    json.push_back(item);
+  }
+  return json;
+}
+
+ordered_json list_positions() {
+  ordered_json json = ordered_json::array();
+  for (const position::PositionInfo& entry : position::position_infos().entries()) {
+    ordered_json item = named_json(entry);
+    item["source"] = entry.source;
+    item["rotates"] = entry.rotates;
+    item["options"] = options_json(entry.describe());
+    json.push_back(item);
+  }
+  return json;
+}
+
+ordered_json list_scalings() {
+  ordered_json json = ordered_json::array();
+  for (const rope::RopeScalingEntry& entry : rope::scalings().entries()) {
+    ordered_json item = named_json(entry);
+    item["source"] = entry.source;
+    item["options"] = options_json(entry.describe());
+    json.push_back(item);
+  }
+  return json;
+}
+
+ordered_json list_models() {
+  ordered_json json = ordered_json::array();
+  for (const checkpoint::ArchitectureInfo& entry : checkpoint::architecture_infos()) {
+    json.push_back({{"name", entry.name}, {"summary", entry.summary}, {"formats", entry.formats}});
+  }
+  return json;
+}
+
+ordered_json list_scorers() {
+  ordered_json json = ordered_json::array();
+  for (const scoring::ScorerEntry& entry : scoring::scorers().entries()) json.push_back(named_json(entry));
+  return json;
+}
+
+ordered_json list_reports() {
+  ordered_json json = ordered_json::array();
+  for (const reports::ReportEntry& entry : reports::registry().entries()) {
+    json.push_back({{"name", entry.name}, {"summary", entry.summary}});
+  }
+  return json;
+}
+
+ordered_json list_options() {
+  ordered_json json = ordered_json::array();
+  for (const config::DescribedSection& section : config::describe_config()) {
+    json.push_back({{"name", section.section.empty() ? "top level" : "[" + section.section + "]"},
+                    {"options", options_json(section.options)}});
+  }
+  return json;
+}
+
+const std::map<std::string, ordered_json (*)()>& listings() {
+  static const std::map<std::string, ordered_json (*)()> table = {
+      {"tasks", list_tasks},     {"positions", list_positions}, {"scalings", list_scalings}, {"models", list_models},
+      {"scorers", list_scorers}, {"reports", list_reports},     {"options", list_options}};
+  return table;
+}
+
+std::string plain(const ordered_json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void print_listing(const ordered_json& items) {
+  for (const ordered_json& item : items) {
+    std::string head = fmt::format("{:<20}", item.at("name").get<std::string>());
+    if (item.contains("version")) head += fmt::format(" v{}", plain(item["version"]));
+    if (item.contains("summary")) head += "  " + plain(item["summary"]);
+    fmt::print("{}\n", head);
+    for (const char* key : {"group", "variants", "formats", "source"}) {
+      if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", key, plain(item[key]));
+    }
+    if (!item.contains("options")) continue;
+    for (const ordered_json& option : item["options"]) {
+      const std::string allowed = plain(option["allowed"]);
+      fmt::print("  {:<24} {:<16} default {}{}\n{:<27}{}\n", plain(option["name"]), plain(option["type"]),
+                 plain(option["default"]).empty() ? "(empty)" : plain(option["default"]),
+                 allowed.empty() ? "" : fmt::format("; {}", allowed), "", plain(option["help"]));
+    }
+  }
+}
+
+/// The key table of configs/README.md.
+void print_markdown(const ordered_json& sections) {
+  fmt::print("# Configuration keys\n\nWritten by `fathom list options --format markdown`.\n");
+  for (const ordered_json& section : sections) {
+    fmt::print("\n## {}\n\n| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n",
+               plain(section["name"]));
+    for (const ordered_json& option : section["options"]) {
+      fmt::print("| `{}` | {} | {} | {} | {} |\n", plain(option["name"]), plain(option["type"]),
+                 plain(option["default"]), plain(option["allowed"]), plain(option["help"]));
+    }
+  }
+}
+
+int run_list(const Arguments& arguments) {
+  const std::string what = *arguments.get("WHAT");
+  const auto found = listings().find(what);
+  if (found == listings().end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, function] : listings()) known.push_back(name);
+    throw ConfigError(fmt::format("list: unknown '{}'; known: {}", what, join(known, ", ")));
+  }
+  const std::string format = arguments.get_or("format", arguments.has("json") ? "json" : "text");
+  const ordered_json items = found->second();
+  if (format == "json") {
+    fmt::print("{}\n", items.dump(1));
+  } else if (format == "markdown") {
+    if (what != "options") throw ConfigError("list: --format markdown is for options only");
+    print_markdown(items);
+  } else {
+    print_listing(items);
+  }
+  return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+CommandEntry entries::list_entry() {
+  return {"list",
+          "tasks, positions, scalings, models, scorers, reports, options: what this build knows",
+          "Printed from the registries themselves, so it can't be stale.",
+          {"fathom list tasks", "fathom list scalings --json", "fathom list options --format markdown"},
+          {{"WHAT", "tasks, positions, scalings, models, scorers, reports or options"}},
+          {{"format", "NAME", "text (default), json, or markdown (options only)", {"text", "json", "markdown"}},
+           {"json", "", "same as --format json", {}}},
+          run_list};
+}
+
+}  // namespace fathom::cli

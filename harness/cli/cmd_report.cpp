@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "harness/cli/command_entries.h"
+#include "harness/cli/report_output.h"
+#include "harness/core/error.h"
+#include "reports/report.h"
+
+namespace fathom::cli {
+namespace {
+
+int run_report(const Arguments& arguments) {
+  const auto db = arguments.get("db");
+  if (!db) throw ConfigError("report: --db FILE is missing; for example: fathom report --db quickstart.db");
+  const std::string format = arguments.get_or("format", "terminal");
+  const TimingColumns timings = arguments.has("no-timings") ? TimingColumns::kHide : TimingColumns::kShow;
+  if (const auto out = arguments.get("out")) {
+    fmt::print("{}\n", write_report(*db, arguments.all("run"), format, *out, timings));
+  } else {
+    print_report(*db, arguments.all("run"), format, timings);
+  }
+  return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+CommandEntry entries::report_entry() {
+  return {"report",
+          "claimed, trained and effective context, curves, heat maps: page, table or JSON",
+          "Reads a results database and draws its newest run (or the runs named). html is one self-contained file.",
+          {"fathom report --db quickstart.db", "fathom report --db quickstart.db --format html --out reports/out/mine",
+           "fathom report --db quickstart.db --format json --run nightly-7"},
+          {},
+          {{"db", "FILE", "results database", {}},
+           {"format", "NAME", "html, markdown, csv, json or terminal (default)", reports::registry().names()},
+           {"out", "PATH", "file, or folder for the format's own file name; without it: standard output", {}},
+           {"run", "NAME", "run to show (default: the newest); may be repeated", {}, OptionSpec::Count::kRepeated},
+           {"no-timings", "", "leave out dates, durations and hardware: equal runs give equal bytes", {}}},
+          run_report};
+}
+
+}  // namespace fathom::cli

@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "harness/cli/command_entries.h"
+#include "harness/cli/console.h"
+#include "harness/cli/report_output.h"
+#include "harness/cli/run_session.h"
+#include "harness/config/parse.h"
+#include "harness/core/error.h"
+#include "harness/engine/diagnostics.h"
+#include "harness/store/result_store.h"
+
+namespace fathom::cli {
+namespace {
+
+struct RunTotals {
+  std::int64_t done = 0;
+  std::int64_t skipped = 0;
+  std::int64_t failed = 0;
+  std::int64_t total() const { return done + skipped; }
+};
+
+/// Command-line flags are settings like any other, so that they end in the stored configuration.
+std::vector<config::Setting> run_settings(const Arguments& arguments) {
+  std::vector<config::Setting> settings;
+  if (const auto preset = arguments.get("preset")) {
+    settings.push_back({"sweep.samples", *preset == "smoke" ? "10" : *preset == "nightly" ? "50" : "500"});
+  }
+  for (const std::string& text : arguments.all("set")) settings.push_back(config::parse_setting(text));
+  if (const auto device = arguments.get("device")) settings.push_back({"engine.device", *device});
+  if (const auto dtype = arguments.get("dtype")) settings.push_back({"dtype", *dtype});
+  if (const auto threads = arguments.get("threads")) settings.push_back({"engine.threads", *threads});
+  if (const auto prompts = arguments.get("prompts")) settings.push_back({"prompt.pack", *prompts});
+  return settings;
+}
+
+eval::RunRecord make_run_record(const config::RunConfig& config) {
+  eval::RunRecord record;
+  record.name = config.name;
+  record.canonical_config = config::canonical_text(config);
+  record.config_fingerprint = config::fingerprint(config);
+  record.tool_version = FATHOM_VERSION;
+  record.source_revision = FATHOM_SOURCE_REVISION;
+  record.library_versions = engine::engine_versions();
+  record.hardware = hardware_line();
+  record.seed = config.seed;
+  record.started_at = utc_now();
+  return record;
+}
+
+/// Multiply-adds count two; attention reads half of the square.
+double prefill_gigaflops(const SessionModel& model, std::int64_t tokens, std::int64_t length_tokens) {
+  if (!model.checkpoint) {
+    // A tiny model that is not trained yet: two layers of 128 with four heads, well enough for an estimate.
+    return static_cast<double>(tokens) * (0.6e6 + 512.0 * static_cast<double>(length_tokens)) / 1e9;
+  }
+  double parameters = 0;
+  for (const checkpoint::TensorInfo& tensor : model.checkpoint->tensors()) {
+    double size = tensor.shape.size() == 2 && tensor.name.rfind("layers.", 0) == 0 ? 1 : 0;
+    for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    parameters += size;
+  }
+  double attention = 0;
+  for (const checkpoint::LayerSpec& layer : model.checkpoint->config().layers) {
+    attention += 2.0 * static_cast<double>(length_tokens) * static_cast<double>(layer.n_heads * layer.d_head);
+  }
+  return static_cast<double>(tokens) * (2 * parameters + attention) / 1e9;
+}
+
+int dry_run(RunSession& session) {
+  const engine::MatmulSpeed speed = engine::measure_matmul_speed();
+  double sweep_seconds = 0;
+  double train_seconds = 0;
+  std::int64_t cells = 0;
+  std::int64_t samples = 0;
+  std::int64_t tokens = 0;
+  fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", "variant", "cells", "samples", "tokens", "estimate");
+  for (const SessionVariant& variant : session.variants()) {
+    const SessionModel& model = *session.models()[variant.model];
+    const eval::WorkList work = eval::make_work_list(variant.plan);
+    double gigaflops = 0;
+    for (const eval::PlannedBatch& batch : work.batches) {
+      const std::int64_t length = batch.samples.front().cell.length_tokens;
+      gigaflops += prefill_gigaflops(model, length * static_cast<std::int64_t>(batch.samples.size()), length);
+    }
+    // Half of the matrix product's peak is what a whole forward pass reaches, measured on the example models.
+    const double seconds =
+        gigaflops / (0.5 * std::max(1.0, model.train_spec ? speed.float32_gflops / 2
+                                                          : std::max(speed.float32_gflops, speed.bf16_gflops)));
+    fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
+               format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));
+    for (const eval::RefusedLength& refused : work.refused) fmt::print("  too short: {}\n", refused.reason);
+    sweep_seconds += seconds;
+    cells += work.n_cells;
+    samples += work.n_samples;
+    tokens += work.prompt_tokens;
+  }
+  for (const auto& model : session.models()) {
+    if (model->train_spec && !std::filesystem::exists(model->path + "/config.json")) {
+      train_seconds += 60;
+      fmt::print("to train: {} (recipe {}, context {}, seed {}), about a minute\n", model->name,
+                 model->train_spec->recipe, model->train_spec->context, model->train_spec->seed);
+    }
+  }
+  fmt::print(
+      "in all: {} cells, {} samples, {} tokens at most, about {} of sweep and {} of training; smallest feasible "
+      "lengths:",
+      cells, samples, format_count(static_cast<double>(tokens)), format_duration(sweep_seconds),
+      format_duration(train_seconds));
+  const eval::SweepPlan& plan = session.variants().front().plan;
+  for (const eval::PlannedTask& task : plan.tasks) {
+    fmt::print(" {} {}", task.name.name, task.task->smallest_length_tokens(plan.seed));
+  }
+  fmt::print("\n");
+  return static_cast<int>(ExitCode::kOk);
+}
+
+std::string progress_text(const std::string& variant, const eval::EvalProgress& p, double seconds_per_token) {
+  const double eta = p.remaining_tokens_weight * seconds_per_token;
+  return fmt::format("{}  {}/{} samples  {}  {} tok/s{}{}", variant, p.samples_done, p.samples_total, p.cell,
+                     format_count(p.busy_seconds > 0 ? static_cast<double>(p.tokens_done) / p.busy_seconds : 0),
+                     p.tokens_done > 0 ? fmt::format("  ETA {}", format_duration(eta)) : "",
+                     p.samples_failed > 0 ? fmt::format("  {} FAILED", p.samples_failed) : "");
+}
+
+void run_variant(RunSession& session, const SessionVariant& variant, eval::ResultSink& sink, ProgressLine& line,
+                 RunTotals& totals) {
+  const SignalStop stop;
+  SessionModel& model = *session.models()[variant.model];
+  session.load(model, line, stop);
+  sink.put_variant(session.variant_record(variant));
+  VariantModels models(session, variant);
+  eval::EvalOptions options;
+  options.variant = variant.settings.name;
+  options.graded = session.config().sweep.graded;
+  options.stop = &stop;
+  options.peak_rss_bytes = peak_rss_bytes;
+  options.progress = [&line, &variant](const eval::EvalProgress& p) {
+    line.show(progress_text(variant.settings.name, p,
+                            p.tokens_done > 0 ? p.busy_seconds / static_cast<double>(p.tokens_done) : 0));
+  };
+  const eval::EvalSummary summary =
+      eval::evaluate(variant.plan, models, *model.assembler, sink.finished_keys(), sink, options);
+  totals.done += summary.samples_done;
+  totals.skipped += summary.samples_skipped;
+  totals.failed += summary.samples_failed;
+  line.finish(
+      fmt::format("{}: {} samples{}{}", variant.settings.name, summary.samples_done + summary.samples_skipped,
+                  summary.samples_skipped > 0 ? fmt::format(" ({} were there already)", summary.samples_skipped) : "",
+                  summary.samples_failed > 0 ? fmt::format(", {} failed", summary.samples_failed) : ""));
+}
+
+int finish_run(const config::RunConfig& config, const std::string& db, const RunTotals& totals) {
+  const std::string folder = config.report.out == "auto" ? "reports/out/" + config.name : config.report.out;
+  print_report(db, {config.name}, "terminal");
+  const std::string page = write_report(db, {config.name}, "html", folder, TimingColumns::kShow);
+  fmt::print("\npage: {}\n", page);
+  const double failed_percent =
+      totals.total() == 0 ? 0 : 100.0 * static_cast<double>(totals.failed) / static_cast<double>(totals.total());
+  if (failed_percent > config.sweep.max_failed) {
+    fmt::print(stderr, "fathom: {} of {} samples failed ({:.1f} %, allowed {} %): see the status column\n",
+               totals.failed, totals.total(), failed_percent, config.sweep.max_failed);
+    return static_cast<int>(ExitCode::kIncomplete);
+  }
+  return static_cast<int>(ExitCode::kOk);
+}
+
+int run_run(const Arguments& arguments) {
+  const config::RunConfig config = config::load_config(*arguments.get("CONFIG"), run_settings(arguments));
+  engine::set_threads(config.engine.threads.value_or(0));
+  RunSession session(config);
+  if (arguments.has("dry-run")) return dry_run(session);
+  const std::string db = arguments.get_or("db", config.name + ".db");
+  RunTotals totals;
+  {
+    ProgressLine line(arguments.has("quiet") ? ProgressLine::Mode::kQuiet : ProgressLine::Mode::kNormal);
+    const auto sink = store::open_store(db);
+    sink->begin_run(make_run_record(config));
+    try {
+      for (const SessionVariant& variant : session.variants()) run_variant(session, variant, *sink, line, totals);
+    } catch (const Interrupted&) {
+      throw Interrupted(fmt::format("interrupted; everything finished is in {}; the same command continues", db));
+    }
+    sink->end_run();
+  }
+  return finish_run(config, db, totals);
+}
+
+}  // namespace
+
+CommandEntry entries::run_entry() {
+  return {
+      "run",
+      "train or load the models of a config, run its sweep, store every sample, draw the page",
+      "Trains or loads each model, runs the sweep and stores every sample. A run that was stopped continues by "
+      "itself:\n"
+      "finished work is found by content and not done again. Ends with the terminal report and the path of the page.",
+      {"fathom run configs/quickstart.ini", "fathom run configs/smollm2.ini --set sweep.samples=2 --db try.db",
+       "fathom run configs/quickstart.ini --dry-run"},
+      {{"CONFIG", "INI file; configs/README.md lists every key"}},
+      {{"db", "FILE", "results database (default NAME.db)", {}},
+       {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
+       {"preset", "NAME", "samples per cell: smoke 10, nightly 50, full 500", {"smoke", "nightly", "full"}},
+       {"prompts", "FILE", "prompt pack with your own wording", {}},
+       {"dry-run", "", "show cells, tokens and the estimated time; do nothing", {}},
+       {"device", "NAME", "where to compute", {"cpu", "cuda"}},
+       {"dtype", "NAME", "type of weights and KV cache", {"auto", "float32", "bf16"}},
+       {"threads", "N", "threads (default: all cores)", {}},
+       {"quiet", "", "no progress lines", {}}},
+      run_run};
+}
+
+}  // namespace fathom::cli

@@ -1,0 +1,330 @@
+#include "harness/cli/run_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "harness/checkpoint/inspect.h"
+#include "harness/core/error.h"
+#include "harness/core/text_util.h"
+#include "harness/position/position_registry.h"
+#include "harness/rope/rope_scaling.h"
+#include "tasks/tasks.h"
+
+namespace fathom::cli {
+namespace {
+
+train::TrainSpec make_train_spec(const config::ModelVariant& settings, const config::TrainSection& train) {
+  train::TrainSpec spec;
+  spec.recipe = train.recipe;
+  spec.position = settings.position;
+  spec.scheme_options = settings.scheme_options;
+  spec.rope_base = settings.rope_base.value_or(spec.rope_base);
+  spec.rope_layout = settings.rope_layout;
+  spec.rope_partial = settings.rope_partial;
+  spec.nope_layers = settings.nope_layers;
+  spec.context = train.context;
+  spec.tasks = train.tasks;
+  spec.seed = static_cast<std::uint64_t>(settings.train_seed.value_or(1));
+  spec.n_layers = train.layers;
+  spec.d_model = train.d_model;
+  spec.n_heads = train.heads;
+  spec.d_ff = train.d_ff;
+  spec.max_steps = train.max_steps;
+  spec.vocabulary = {train.vocab_keys, train.vocab_values, train.vocab_fillers, train.vocab_names};
+  return spec;
+}
+
+task::PairMode parse_pair_mode(const std::string& text) {
+  if (text == "none") return task::PairMode::kNone;
+  if (text == "depth") return task::PairMode::kDepth;
+  return text == "length" ? task::PairMode::kLength : task::PairMode::kBoth;
+}
+
+rope::LengthPolicy parse_length_policy(const std::string& mode) {
+  if (mode == "frozen") return rope::LengthPolicy::kFrozen;
+  return mode == "hf" ? rope::LengthPolicy::kHf : rope::LengthPolicy::kConsistent;
+}
+
+/// The tasks of the sweep in config order, groups expanded, each once.
+std::vector<task::TaskName> sweep_task_names(const config::RunConfig& config) {
+  std::vector<task::TaskName> names;
+  std::set<std::string> seen;
+  for (const std::string& entry : config.sweep.tasks) {
+    for (const task::TaskName& name : tasks::expand_task_name(entry)) {
+      if (seen.insert(name.full()).second) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void check_task_sections(const config::RunConfig& config, const std::vector<task::TaskName>& names) {
+  for (const auto& [section, options] : config.task_options) {
+    const bool used = std::any_of(names.begin(), names.end(),
+                                  [&section = section](const task::TaskName& name) { return name.name == section; });
+    if (used) continue;
+    tasks::registry().at(section);  // an unknown task has the better message
+    throw ConfigError(fmt::format("config: [task.{}] has options, but sweep.tasks does not name that task", section));
+  }
+}
+
+/// Keys that the file format knows and this version does not act on: refused, never ignored.
+void refuse_unsupported(const config::RunConfig& config) {
+  const auto refuse = [](bool asked, const char* what) {
+    if (asked) throw ConfigError(fmt::format("config: {} is not available in this version", what));
+  };
+  refuse(config.sweep.controls, "sweep.controls = on");
+  refuse(config.sweep.adaptive, "sweep.adaptive = on");
+  refuse(config.sweep.noise_floor, "sweep.noise_floor = on");
+  refuse(config.engine.device != "cpu", "engine.device = cuda");
+  refuse(config.engine.kv_budget.has_value(), "engine.kv_budget");
+  for (const config::ModelSection& model : config.models) {
+    refuse(std::any_of(model.remap.begin(), model.remap.end(), [](const std::string& name) { return name != "none"; }),
+           "model.remap");
+    refuse(model.scaling_mode == "hf", "model.scaling.mode = hf");
+  }
+}
+
+}  // namespace
+
+config::SweepTraits sweep_traits() {
+  config::SweepTraits traits;
+  traits.scheme_rotates = [](const std::string& scheme) { return position::position_infos().at(scheme).rotates; };
+  traits.scaling_uses_factor = [](const std::string& scaling) {
+    if (scaling == "declared") return false;
+    return scaling == "base" || rope::scalings().at(scaling).uses_factor;
+  };
+  return traits;
+}
+
+RunSession::RunSession(config::RunConfig config) : config_(std::move(config)) {
+  refuse_unsupported(config_);
+  engine_options_.device = config_.engine.device;
+  engine_options_.batch_tokens = config_.engine.batch_tokens;
+  const std::string& haystack = config_.haystack.source;
+  if (haystack != "auto" && haystack != "prose" && haystack != "noise") corpus_ = text::TextCorpus::load(haystack);
+  check_task_sections(config_, sweep_task_names(config_));
+  for (const config::ModelVariant& settings : config::expand_variants(config_, sweep_traits())) add_variant(settings);
+  check_lengths();
+}
+
+void RunSession::add_variant(const config::ModelVariant& settings) {
+  SessionVariant variant;
+  variant.settings = settings;
+  variant.model = model_index(settings);
+  variant.plan = make_plan(*models_[variant.model]);
+  variants_.push_back(std::move(variant));
+}
+
+std::size_t RunSession::model_index(const config::ModelVariant& settings) {
+  auto model = std::make_unique<SessionModel>();
+  std::string id;
+  if (settings.trained_here()) {
+    model->train_spec = make_train_spec(settings, config_.train);
+    model->path = train::cache_folder(*model->train_spec, cache_root());
+    id = "train|" + model->train_spec->canonical();
+    model->name = settings.position;
+  } else {
+    model->path = find_model_path(settings.source);
+    id = "file|" + model->path + "|" + settings.dtype;
+    model->name = std::filesystem::path(model->path).stem().string();
+  }
+  const auto known = model_by_id_.find(id);
+  if (known != model_by_id_.end()) return known->second;
+  if (model->train_spec) {
+    model->tokenizer =
+        std::make_unique<text::WordTokenizer>(model->train_spec->vocabulary, model->train_spec->recipe == "B");
+    model->claimed_context = model->train_spec->context;
+    model->trained_context = model->train_spec->context;
+  } else {
+    model->checkpoint = checkpoint::open_checkpoint(model->path);
+    model->tokenizer = model->checkpoint->make_tokenizer();
+    model->claimed_context = model->checkpoint->config().claimed_context;
+    model->trained_context = model->checkpoint->config().trained_context;
+  }
+  make_assembler(*model);
+  models_.push_back(std::move(model));
+  model_by_id_[id] = models_.size() - 1;
+  return models_.size() - 1;
+}
+
+void RunSession::make_assembler(SessionModel& model) {
+  std::optional<text::ChatTemplate> family;
+  if (model.checkpoint) family = model.checkpoint->chat_template();
+  if (config_.prompt.chat_template != "auto") family = text::chat_template(config_.prompt.chat_template);
+  std::string style = config_.prompt.style;
+  if (style == "auto") style = family ? "chat" : "base";
+  model.assembler =
+      std::make_unique<text::PromptAssembler>(*model.tokenizer, text::parse_prompt_style(style), std::move(family));
+}
+
+eval::SweepPlan RunSession::make_plan(SessionModel& model) {
+  task::TaskContext context;
+  context.assembler = model.assembler.get();
+  const std::string pack_name =
+      config_.prompt.pack == "auto" ? (model.train_spec ? "synthetic" : "en") : config_.prompt.pack;
+  const auto builtin = text::PromptPack::builtin_names();
+  context.pack = std::find(builtin.begin(), builtin.end(), pack_name) != builtin.end()
+                     ? text::PromptPack::builtin(pack_name)
+                     : text::PromptPack::load(pack_name);
+  context.haystack.repeat = config_.haystack.repeat;
+  if (corpus_) {
+    context.haystack.kind = task::HaystackSpec::Kind::kCorpus;
+    context.haystack.corpus = corpus_;
+  } else if (config_.haystack.source != "auto") {
+    context.haystack.kind =
+        config_.haystack.source == "prose" ? task::HaystackSpec::Kind::kProse : task::HaystackSpec::Kind::kNoise;
+  }
+  context.pair = parse_pair_mode(config_.sweep.pair);
+  context.think_tokens = config_.sweep.think_tokens;
+  context.n_samples = config_.sweep.samples;
+
+  eval::SweepPlan plan;
+  plan.n_samples = config_.sweep.samples;
+  plan.seed = static_cast<std::uint64_t>(config_.seed);
+  plan.batch_tokens = config_.engine.batch_tokens;
+  const auto lengths = config::expand_lengths(config_.sweep.lengths, model.reference_context());
+  const auto depths = config::expand_depths(config_.sweep.depths);
+  for (const task::TaskName& name : sweep_task_names(config_)) {
+    auto& task = model.tasks[name.full()];
+    if (!task) {
+      const task::TaskEntry& entry = tasks::registry().at(name.name);
+      const auto options = config_.task_options.find(name.name);
+      task = entry.make(
+          entry, name.variant,
+          options == config_.task_options.end() ? OptionSource("[task." + name.name + "]", {}) : options->second,
+          context);
+    }
+    plan.tasks.push_back({name, task.get(), lengths, depths});
+  }
+  return plan;
+}
+
+void RunSession::check_lengths() const {
+  // A length at which no task of the run fits is a mistake in the configuration, not a gap in the results.
+  for (const SessionVariant& variant : variants_) {
+    std::map<std::int64_t, std::string> reasons;
+    std::set<std::int64_t> fits;
+    for (const eval::PlannedTask& task : variant.plan.tasks) {
+      const std::int64_t smallest = task.task->smallest_length_tokens(variant.plan.seed);
+      for (const std::int64_t length : task.lengths_tokens) {
+        if (length >= smallest) fits.insert(length);
+        std::string& reason = reasons[length];
+        reason += fmt::format("{}{} needs {}", reason.empty() ? "" : ", ", task.name.name, smallest);
+      }
+    }
+    for (const auto& [length, reason] : reasons) {
+      if (fits.count(length) == 0) {
+        throw ConfigError(
+            fmt::format("config: sweep.lengths: {} tokens is too short for every task of the run ({}); "
+                        "use longer lengths",
+                        length, reason));
+      }
+    }
+  }
+}
+
+void RunSession::load(SessionModel& model, ProgressLine& line, const StopToken& stop) {
+  if (model.weights) return;
+  if (model.train_spec) {
+    ConsoleLogger logger(line);
+    train::TrainCallbacks callbacks;
+    callbacks.stop = &stop;
+    callbacks.logger = &logger;
+    callbacks.progress = [&line, &model](const train::TrainProgress& p) {
+      std::string mastery;
+      for (const auto& [task, accuracy] : p.mastery) mastery += fmt::format(" {} {:.2f}", task, accuracy);
+      line.show(fmt::format("training {}  step {}  length {}  loss {:.3f}  mastery{}  {} tok/s  {}{}", model.name,
+                            p.step, p.length_tokens, p.loss, mastery, format_count(p.tokens_per_second),
+                            format_duration(p.seconds),
+                            p.eta_seconds ? fmt::format("  ETA {}", format_duration(*p.eta_seconds)) : ""));
+    };
+    model.outcome = train::train(*model.train_spec, model.path, callbacks);
+    const train::TrainOutcome& outcome = *model.outcome;
+    line.finish(fmt::format("{} {}: {} after {} steps, accuracy {:.3f} at {} tokens, {} of training{}",
+                            outcome.from_cache ? "found" : "trained", model.name,
+                            outcome.mastered ? "mastered" : "NOT mastered", outcome.steps, outcome.final_accuracy,
+                            model.train_spec->context, format_duration(outcome.seconds),
+                            outcome.from_cache ? " (cached)" : ""));
+    model.checkpoint = checkpoint::open_checkpoint(model.path);
+  }
+  line.show(fmt::format("loading {}", model.path));
+  engine::EngineOptions options = engine_options_;
+  for (const SessionVariant& variant : variants_) {
+    if (models_[variant.model].get() == &model) options.dtype = variant.settings.dtype;
+  }
+  model.weights = engine::load_weights(*model.checkpoint, options);
+}
+
+checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& variant, std::int64_t length_tokens) {
+  const SessionModel& model = *models_[variant.model];
+  const config::ModelVariant& settings = variant.settings;
+  const checkpoint::DecoderConfig& declared = model.checkpoint->config();
+  const bool rotates = std::any_of(declared.layers.begin(), declared.layers.end(),
+                                   [](const checkpoint::LayerSpec& layer) { return layer.position.rotary_dim > 0; });
+  const bool base_override = settings.rope_base.has_value() && !settings.trained_here();
+  if (!rotates && !base_override && (settings.scaling == "none" || settings.scaling == "declared")) return declared;
+  checkpoint::PositionOverride change;
+  change.scaling = settings.scaling;
+  if (base_override) change.rope_base = settings.rope_base;
+  const std::int64_t original = settings.original_context.value_or(model.reference_context());
+  change.original_context = original;
+  const double automatic = settings.scaling == "dynamic"
+                               ? 1.0
+                               : std::max(1.0, static_cast<double>(length_tokens) / static_cast<double>(original));
+  change.factor = settings.scaling_factor.value_or(automatic);
+  change.length_policy = parse_length_policy(settings.scaling_mode);
+  change.frozen_length = length_tokens;
+  change.scaling_options = settings.scaling_options;
+  return checkpoint::apply_override(declared, change);
+}
+
+eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {
+  const SessionModel& model = *models_[variant.model];
+  const config::ModelVariant& settings = variant.settings;
+  const std::int64_t longest = variant.plan.tasks.empty()
+                                   ? model.reference_context()
+                                   : *std::max_element(variant.plan.tasks.front().lengths_tokens.begin(),
+                                                       variant.plan.tasks.front().lengths_tokens.end());
+  const checkpoint::DecoderConfig resolved = resolved_config(variant, longest);
+  const checkpoint::PositionSpec& first = resolved.layers.front().position;
+  const lm::ModelIdentity identity = engine::make_language_model(model.weights, resolved, engine_options_)->identity();
+  eval::VariantRecord record;
+  record.name = settings.name;
+  record.model = model.name;
+  record.weights_hash = identity.weights_hash;
+  record.position = first.kind;
+  if (first.rotary_dim > 0) record.rope_base = first.rope_base;
+  record.scaling = settings.scaling == "declared" ? first.scaling.method : settings.scaling;
+  record.factor = settings.scaling_factor;
+  record.position_description = identity.position;
+  record.resolved_json = checkpoint::inspect_json(resolved, longest);
+  record.parameters = identity.parameters;
+  record.claimed_context = model.claimed_context;
+  record.trained_context = model.trained_context;
+  record.train_seed = settings.train_seed;
+  if (model.outcome) {
+    record.train_steps = model.outcome->steps;
+    record.train_seconds = model.outcome->seconds;
+    record.train_accuracy = model.outcome->final_accuracy;
+    record.mastered = model.outcome->mastered;
+  }
+  record.dtype = identity.dtype;
+  record.device = identity.device;
+  record.kernel = identity.kernel;
+  return record;
+}
+
+lm::LanguageModel& VariantModels::model_for(std::int64_t length_tokens) {
+  const checkpoint::DecoderConfig config = session_.resolved_config(variant_, length_tokens);
+  const std::string wanted = checkpoint::describe_position(config);
+  if (!model_ || wanted != current_) {
+    model_ = engine::make_language_model(session_.models()[variant_.model]->weights, config, session_.engine_options());
+    current_ = wanted;
+  }
+  return *model_;
+}
+
+}  // namespace fathom::cli

@@ -1,0 +1,56 @@
+#include "harness/eval/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/core/error.h"
+
+namespace fathom::eval {
+namespace {
+
+void append_length(const SweepPlan& plan, std::size_t task_index, std::int64_t length_tokens, WorkList& work) {
+  const PlannedTask& planned = plan.tasks[task_index];
+  const auto depths = cell_depths(planned);
+  const auto n_depths = static_cast<std::int64_t>(depths.size());
+  const std::int64_t indices_per_batch = std::max<std::int64_t>(1, plan.batch_tokens / (length_tokens * n_depths));
+  PlannedBatch batch;
+  for (std::int64_t index = 0; index < plan.n_samples; ++index) {
+    for (const auto& depth : depths) batch.samples.push_back({task_index, {length_tokens, depth}, index});
+    if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.n_samples) {
+      work.batches.push_back(std::move(batch));
+      batch = {};
+    }
+  }
+  work.n_cells += n_depths;
+  work.n_samples += n_depths * plan.n_samples;
+  work.prompt_tokens += n_depths * plan.n_samples * length_tokens;
+}
+
+}  // namespace
+
+std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task) {
+  if (!task.task->sweeps_depth() || task.depths_bp.empty()) return {std::nullopt};
+  return {task.depths_bp.begin(), task.depths_bp.end()};
+}
+
+WorkList make_work_list(const SweepPlan& plan) {
+  FATHOM_CHECK(plan.n_samples >= 1 && plan.batch_tokens >= 1, "a plan needs samples and a batch ceiling");
+  WorkList work;
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    const PlannedTask& planned = plan.tasks[i];
+    const std::int64_t smallest = planned.task->smallest_length_tokens(plan.seed);
+    for (const std::int64_t length : planned.lengths_tokens) {
+      if (length < smallest) {
+        work.refused.push_back({i, length, smallest,
+                                fmt::format("{}: length {} is too short; smallest feasible length here is {}",
+                                            planned.name.name, length, smallest)});
+      } else {
+        append_length(plan, i, length, work);
+      }
+    }
+  }
+  return work;
+}
+
+}  // namespace fathom::eval

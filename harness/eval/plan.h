@@ -1,0 +1,64 @@
+#pragma once
+// The work list of one variant: which samples are asked together. A pure function of the sweep, not of what is left to
+// do, so that a resumed run gives the same rows as an undisturbed one.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/task/task.h"
+
+namespace fathom::eval {
+
+/// One task of a sweep with its axes.
+struct PlannedTask {
+  task::TaskName name;
+  const task::Task* task = nullptr;  ///< not owned
+  std::vector<std::int64_t> lengths_tokens;
+  std::vector<std::int32_t> depths_bp;  ///< collapses to one cell without depth if the task does not sweep depth
+};
+
+struct SweepPlan {
+  std::vector<PlannedTask> tasks;
+  std::int64_t n_samples = 0;  ///< per (length, depth); per length where depth does not apply
+  std::uint64_t seed = 0;
+  std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in a batch; a sample's depths are never split
+};
+
+/// One sample's address in the sweep.
+struct PlannedSample {
+  std::size_t task = 0;  ///< index into SweepPlan::tasks
+  task::TaskCell cell;
+  std::int64_t index = 0;
+};
+
+/// Samples answered and stored together: whole sample indices of one (task, length), each with all its depths.
+struct PlannedBatch {
+  std::vector<PlannedSample> samples;
+};
+
+/// A (task, length) that cannot be built.
+struct RefusedLength {
+  std::size_t task = 0;
+  std::int64_t length_tokens = 0;
+  std::int64_t smallest_length_tokens = 0;
+  std::string reason;
+};
+
+struct WorkList {
+  std::vector<PlannedBatch> batches;
+  std::vector<RefusedLength> refused;
+  std::int64_t n_samples = 0;
+  std::int64_t n_cells = 0;
+  std::int64_t prompt_tokens = 0;  ///< upper bound: every sample at its full length
+};
+
+/// Depths a task is asked at: one entry without a value where depth is not swept.
+std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task);
+
+/// Tasks in order, lengths in order, then sample indices. Lengths below a task's smallest feasible length are refused,
+/// with the number.
+WorkList make_work_list(const SweepPlan& plan);
+
+}  // namespace fathom::eval
