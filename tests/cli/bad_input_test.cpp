@@ -1,0 +1,113 @@
+// One clear line and the right exit code for what users get wrong.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tests/support/catch.h"
+#include "tests/support/process.h"
+
+using fathom::test::contains;
+using fathom::test::ProcessResult;
+using fathom::test::Workspace;
+
+namespace {
+
+const std::string kTinyRun =
+    "[train]\ncontext = 64\nmax_steps = 2\nd_model = 32\nheads = 2\nlayers = 1\n"
+    "[sweep]\ntasks = niah_single_2\nlengths = 64\ndepths = 0, 100\nsamples = 2\n";
+
+void check_one_line(const ProcessResult& result, int exit_code, const std::string& part) {
+  INFO("stderr: " << result.err);
+  CHECK(result.exit_code == exit_code);
+  CHECK(contains(result.err, part));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+void append_u32(std::string& bytes, std::uint32_t value) {
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>((value >> (8 * i)) & 0xFF);
+}
+
+void append_u64(std::string& bytes, std::uint64_t value) {
+  append_u32(bytes, static_cast<std::uint32_t>(value));
+  append_u32(bytes, static_cast<std::uint32_t>(value >> 32));
+}
+
+std::string gguf_header(std::uint64_t n_tensors, std::uint64_t n_metadata) {
+  std::string bytes = "GGUF";
+  append_u32(bytes, 3);
+  append_u64(bytes, n_tensors);
+  append_u64(bytes, n_metadata);
+  return bytes;
+}
+
+std::string run_of(const std::string& model) {
+  return "[model]\nsource = " + model + "\n[sweep]\ntasks = niah_single_2\nlengths = 512\nsamples = 1\n";
+}
+
+}  // namespace
+
+TEST_CASE("cli: usage errors exit with 2 and help with 0", "[cli][errors]") {
+  const Workspace work;
+  CHECK(work.run({}).exit_code == 2);
+  CHECK(work.run({"--help"}).exit_code == 0);
+  check_one_line(work.run({"rnu"}), 2, "unknown command 'rnu'; did you mean 'run'?");
+  check_one_line(work.run({"run"}), 2, "CONFIG is missing");
+  check_one_line(work.run({"run", "a.ini", "--treads", "2"}), 2, "did you mean '--threads'");
+  check_one_line(work.run({"run", "a.ini", "--device", "tpu"}), 2, "not one of cpu, cuda");
+  check_one_line(work.run({"run", "nowhere.ini"}), 2, "nowhere.ini");
+  check_one_line(work.run({"report", "--db", "x.db", "extra"}), 2, "unexpected argument 'extra'");
+  check_one_line(work.run({"report", "--db", "nowhere.db"}), 1, "nowhere.db");
+  for (const std::string command : {"run", "train", "report", "inspect", "tokenize", "logits", "list", "doctor"}) {
+    const ProcessResult help = work.run({command, "--help"});
+    CHECK(help.exit_code == 0);
+    CHECK(contains(help.out, "examples:"));
+  }
+}
+
+TEST_CASE("cli: configuration errors exit with 2, name the key and the nearest one", "[cli][errors]") {
+  const Workspace work;
+  work.write("unknown.ini", kTinyRun + "sampels = 3\n");
+  check_one_line(work.run({"run", "unknown.ini"}), 2, "did you mean 'sweep.samples'");
+  work.write("empty.ini", "[sweep]\ntasks =\nlengths = 64\n");
+  check_one_line(work.run({"run", "empty.ini"}), 2, "tasks");
+  work.write("short.ini", "[train]\ncontext = 64\n[sweep]\ntasks = niah_single_2, niah_multikey_1\nlengths = 8, 64\n");
+  check_one_line(work.run({"run", "short.ini"}), 2, "8 tokens is too short for every task of the run");
+  work.write("tiny.ini", kTinyRun);
+  check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.tasks=niah_sngle_2"}), 2, "did you mean 'niah_single_2'");
+  check_one_line(work.run({"run", "tiny.ini", "--set", "scaling=yran"}), 2, "did you mean 'yarn'");
+  check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.controls=on"}), 2, "not available in this version");
+}
+
+TEST_CASE("cli: missing, truncated and hostile GGUF files give one line", "[cli][errors]") {
+  const Workspace work;
+  work.write("missing.ini", run_of("nowhere.gguf"));
+  check_one_line(work.run({"run", "missing.ini"}), 2, "nowhere.gguf");
+  work.write("cut.gguf", gguf_header(3, 2).substr(0, 20));
+  work.write("cut.ini", run_of("cut.gguf"));
+  check_one_line(work.run({"run", "cut.ini"}), 1, "cut.gguf");
+  work.write("huge.gguf", gguf_header(UINT64_C(1) << 60, 1));
+  work.write("huge.ini", run_of("huge.gguf"));
+  check_one_line(work.run({"run", "huge.ini"}), 1, "1152921504606846976");
+  work.write("not.gguf", "this is a text\n");
+  check_one_line(work.run({"inspect", "not.gguf"}), 1, "not.gguf");
+}
+
+TEST_CASE("cli: a database that can't be used says why", "[cli][errors]") {
+  const Workspace work;
+  work.write("tiny.ini", kTinyRun);
+  check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "/proc/nothing/x.db"}), 1, "/proc/nothing/x.db");
+  work.write("text.db", std::string(5000, 'x'));
+  check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "text.db"}), 1, "text.db");
+
+  const ProcessResult first = work.run({"run", "tiny.ini", "--quiet", "--db", "good.db"});
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  std::string bytes = work.read("good.db");
+  REQUIRE(bytes.size() > 100);
+  bytes[63] = 99;  // user_version: 4 bytes, big-endian, at offset 60 of the file header
+  work.write("newer.db", bytes);
+  check_one_line(work.run({"report", "--db", "newer.db"}), 1, "schema 99");
+  check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "newer.db"}), 1, "schema 99");
+
+  check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "good.db", "--set", "sweep.samples=3"}), 1, "sweep");
+}

@@ -1,0 +1,76 @@
+// The machine-readable shapes other programs rely on.
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+#include "tests/support/process.h"
+#include "tests/support/shared_dir.h"
+
+using fathom::test::ProcessResult;
+using fathom::test::Workspace;
+using nlohmann::json;
+
+namespace {
+
+json json_of(const ProcessResult& result) {
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+}  // namespace
+
+TEST_CASE("cli: list prints every registry as text and JSON", "[cli]") {
+  const Workspace work;
+  for (const std::string what : {"tasks", "positions", "scalings", "models", "scorers", "reports", "options"}) {
+    CHECK_FALSE(json_of(work.run({"list", what, "--json"})).empty());
+    CHECK(work.run({"list", what}).exit_code == 0);
+  }
+  CHECK(work.run({"list", "nothing"}).exit_code == 2);
+}
+
+TEST_CASE("cli: doctor names versions, speed and what to improve", "[cli]") {
+  const json facts = json_of(Workspace().run({"doctor", "--json"}));
+  CHECK(facts.at("matmul_float32_gflops").get<double>() > 0);
+  CHECK(facts.contains("advice"));
+  CHECK(facts.contains("versions"));
+}
+
+TEST_CASE("cli: inspect works on a bare config.json and follows --set", "[cli][inspect]") {
+  const Workspace work;
+  work.write("config.json",
+             R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100, "rms_norm_eps": 1e-5,
+    "max_position_embeddings": 2048, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": false})");
+  const json plain = json_of(work.run({"inspect", "config.json", "--json"}));
+  CHECK(plain.at("claimed_context") == 2048);
+  CHECK(plain.at("n_layers") == 2);
+  const json& layer = plain.at("layers").at(0);
+  CHECK(layer.at("position") == "rope");
+  CHECK(layer.at("layout") == "split_half");
+  CHECK(layer.at("inv_freq").size() == 8);
+  CHECK(layer.at("inv_freq").at(0) == 1.0);
+  const json linear =
+      json_of(work.run({"inspect", "config.json", "--json", "--set", "scaling=linear", "--set", "scaling.factor=4"}));
+  CHECK(linear.at("layers").at(0).at("inv_freq").at(0) == 0.25);
+  CHECK(work.run({"inspect", "config.json", "--set", "scaling=linear", "--set", "scaling.fator=4"}).exit_code == 2);
+}
+
+TEST_CASE("cli: logits of a tiny checkpoint equal the reference", "[cli][logits]") {
+  FATHOM_NEEDS_SHARED("fixtures/tiny/llama/expected.json");
+  const json expected = json::parse(std::ifstream(fathom::test::shared_path("fixtures/tiny/llama/expected.json")));
+  std::string ids;
+  for (const int id : expected.at("input_ids")) ids += (ids.empty() ? "" : ",") + std::to_string(id);
+  const json got = json_of(Workspace().run({"logits", fathom::test::shared_path("fixtures/tiny/llama"), "--ids", ids,
+                                            "--full", "--greedy", "12", "--json"}));
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.at("logits_last").size(); ++i) {
+    worst =
+        std::max(worst, std::abs(expected.at("logits_last")[i].get<double>() - got.at("logits_last")[i].get<double>()));
+  }
+  CHECK(worst < expected.at("tolerance_abs").get<double>());
+  CHECK(got.at("greedy") == expected.at("greedy"));
+  double nll = 0;
+  for (const double logprob : got.at("next_logprob")) nll -= logprob;
+  CHECK(std::abs(nll - expected.at("nll_sum").get<double>()) < 1e-3);
+}
