@@ -1,5 +1,6 @@
 #pragma once
-// INI text and `--set` pairs to a RunConfig. Strict: unknown, repeated and unreadable keys are errors that name the nearest key.
+// INI text and `--set` pairs to a RunConfig. Strict: unknown, repeated and unreadable keys are errors that name the
+// nearest key.
 
 #include <string>
 #include <string_view>
@@ -24,17 +25,19 @@ RunConfig parse_config(std::string_view ini_text, const std::string& file_name, 
 /// Reads the file. \throws ConfigError if it cannot be read.
 RunConfig load_config(const std::string& path, const std::vector<Setting>& settings);
 
-/// Cross-field rules that need no registry (empty sweep, base_lengths count, adaptive and its width, …); every problem at once.
+/// Cross-field rules that need no registry (empty sweep, base_lengths count, adaptive and its width, …); every problem
+/// at once.
 std::vector<std::string> validate(const RunConfig& config);
 
-/// The whole configuration in one canonical INI text: every key, defaults included, fixed order. Parsing it gives the same config.
+/// The whole configuration in one canonical INI text: every key, defaults included, fixed order. Parsing it gives the
+/// same config.
 std::string canonical_text(const RunConfig& config);
 /// Hex hash of what shapes results: canonical text without name, [report] and [engine] threads.
 std::string fingerprint(const RunConfig& config);
 
 /// Every key with type, default, allowed values and meaning, section by section.
 struct DescribedSection {
-  std::string section;               ///< "model", "train", …; empty for the top level
+  std::string section;  ///< "model", "train", …; empty for the top level
   std::vector<OptionDescription> options;
 };
 std::vector<DescribedSection> describe_config();

@@ -13,42 +13,56 @@ namespace fathom::config {
 
 /// One point of the model axes.
 struct ModelVariant {
-  std::string name;                     ///< from the non-default values, for example "rope base=10000 yarn"; unique in a run
-  std::string section;                  ///< NAME of [model.NAME], may be empty
-  std::string source;                   ///< train, path, preset
-  std::string position;                 ///< scheme name (trained models)
+  std::string name;      ///< from the non-default values, for example "rope base=10000 yarn"; unique in a run
+  std::string section;   ///< NAME of [model.NAME], may be empty
+  std::string source;    ///< train, path, preset
+  std::string position;  ///< scheme name (trained models)
   std::optional<double> rope_base;
   std::string rope_layout;
   double rope_partial = 1;
   std::string nope_layers;
-  std::string scaling;                  ///< method, "declared" or "base"
-  std::optional<double> scaling_factor; ///< nothing = auto
+  std::string scaling;                   ///< method, "declared" or "base"
+  std::optional<double> scaling_factor;  ///< nothing = auto
   std::optional<std::int64_t> original_context;
   std::string scaling_mode;
   std::string remap;
   std::string dtype;
   std::optional<std::int64_t> train_seed;  ///< trained models only
-  OptionSource scheme_options;          ///< keys of `SCHEME.` for this variant's scheme, prefix removed
-  OptionSource scaling_options;         ///< keys of `scaling.` that the frame does not know, prefix removed
+  OptionSource scheme_options;             ///< keys of `SCHEME.` for this variant's scheme, prefix removed
+  OptionSource scaling_options;            ///< keys of `scaling.` that the frame does not know, prefix removed
   OptionSource remap_options;
 
   bool trained_here() const { return source == "train"; }
 };
 
-/// What the expansion must know of the registries, which only the command line sees.
+/// What the expansion must know of the registries, which only the command line sees. Members that are left empty check
+/// nothing.
 struct SweepTraits {
-  std::function<bool(const std::string& scheme)> scheme_rotates;      ///< scaling and base axes collapse without rotation
+  std::function<bool(const std::string& scheme)> scheme_rotates;  ///< scaling and base axes collapse without rotation
   std::function<bool(const std::string& scaling)> scaling_uses_factor;  ///< the factor axis collapses for `none`
+  std::function<bool(const std::string& source)> checkpoint_rotates =
+      nullptr;  ///< the same question about a checkpoint or preset; empty = yes
+  /// Names of the options that a scheme, scaling method or remap declares. With them each variant gets only the options
+  /// that are its own, and one that no variant takes is an error.
+  std::function<std::vector<std::string>(const std::string& scheme)> scheme_options = nullptr;
+  std::function<std::vector<std::string>(const std::string& scaling)> scaling_options = nullptr;
+  std::function<std::vector<std::string>(const std::string& remap)> remap_options = nullptr;
+  std::vector<std::string> schemes = {};  ///< names of the schemes: no [model.NAME] may be called so
 };
 
-/// Fixed order: model sections, then position, rope.base, rope.partial, remap, seeds, scaling, factor. \throws ConfigError for bad numbers, empty axes.
+/// Fixed order: model sections, then position, rope.base, rope.partial, remap, seeds, scaling, factor. An axis that
+/// does not apply to a point collapses to one value: without rotation base, partial, remap, scaling and factor; the
+/// factor under `none` and `declared`; position and seeds of a checkpoint (its `position` stays empty). \throws
+/// ConfigError for bad numbers, empty axes, names and options as SweepTraits says.
 std::vector<ModelVariant> expand_variants(const RunConfig& config, const SweepTraits& traits);
 
-/// Exact token counts, in the order given, each once. `4K` = 4096; `1.5x` = times `reference_tokens` (the trained length, else the claimed one), rounded
-/// to the nearest integer. \throws ConfigError for zero, negative or unreadable entries.
+/// Exact token counts, in the order given, each once. `4K` = 4096; `1.5x` = times `reference_tokens` (the trained
+/// length, else the claimed one), rounded to the nearest integer. \throws ConfigError for zero, negative or unreadable
+/// entries.
 std::vector<std::int64_t> expand_lengths(const std::vector<std::string>& entries, std::int64_t reference_tokens);
 
-/// Depths in 1/100 percent; `0:100:10` is a range, both ends included. \throws ConfigError for values outside 0..100 or more than two decimals.
+/// Depths in 1/100 percent; `0:100:10` is a range, both ends included. \throws ConfigError for values outside 0..100 or
+/// more than two decimals.
 std::vector<std::int32_t> expand_depths(const std::vector<std::string>& entries);
 
 }  // namespace fathom::config
