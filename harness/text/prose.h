@@ -13,7 +13,8 @@ namespace fathom::text {
 /// Words of one shipped list, for example word_list("nouns_en"). \throws InvariantError for an unknown list.
 const std::vector<std::string>& word_list(std::string_view name);
 
-/// A sentence and what separates it from the one before ("" for the first, else a blank or a newline).
+/// A sentence and what separates it from the one before: "" for the first, a newline where a paragraph begins, else a
+/// blank (English) or nothing (Chinese).
 struct ProseSentence {
   std::string separator;
   std::string text;
@@ -23,11 +24,14 @@ class ProseGenerator {
  public:
   /// \param language  "en" or "zh".
   /// \param excluded_words  must not occur in the prose (whole words, case ignored; Chinese: substrings).
+  /// \throws ConfigError  for a language without built-in prose.
+  /// \throws DataError  if the exclusion leaves too few words or templates.
   ProseGenerator(std::string_view language, std::uint64_t seed, const std::vector<std::string>& excluded_words = {});
   ~ProseGenerator();
   ProseGenerator(ProseGenerator&&) noexcept;
   ProseGenerator& operator=(ProseGenerator&&) noexcept;
 
+  /// Safe to call from several threads.
   ProseSentence sentence(std::uint64_t index) const;
   /// Hash of templates and word lists.
   static std::string fingerprint(std::string_view language);

@@ -8,7 +8,7 @@
 namespace fathom::text {
 
 struct CorpusSentence {
-  std::string separator;  ///< what stands between this sentence and the one before: a blank or a newline
+  std::string separator;  ///< between this sentence and the one before: a blank, a newline, or nothing (first; Chinese)
   std::string text;
 };
 

@@ -1,0 +1,25 @@
+#include "harness/text/utf8.h"
+
+namespace fathom::text {
+
+Utf8Char decode_utf8(std::string_view text, std::size_t at) {
+  const auto byte = [text](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  const std::uint32_t lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  const Utf8Char broken{lead, 1, false};
+  if (lead < 0xC2 || lead > 0xF4) return broken;
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (at + size > text.size()) return broken;
+  std::uint32_t code = lead & (0xFFU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    const std::uint32_t next = byte(at + i);
+    if ((next & 0xC0U) != 0x80U) return broken;
+    code = (code << 6U) | (next & 0x3FU);
+  }
+  const bool overlong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (overlong || surrogate || code > 0x10FFFF) return broken;
+  return {code, size, true};
+}
+
+}  // namespace fathom::text
