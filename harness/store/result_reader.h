@@ -13,26 +13,26 @@ namespace fathom::store {
 
 struct RunInfo {
   eval::RunRecord run;
-  std::string finished_at;               ///< empty: not finished
+  std::string finished_at;                    ///< empty: not finished
   std::vector<eval::VariantRecord> variants;  ///< in the order they were put
 };
 
 /// One sample without its texts: what statistics need. 1,000,000 of these must stay cheap.
 struct OutcomeRow {
-  std::int32_t variant = 0;              ///< index into RunInfo::variants
-  std::int32_t task = 0;                 ///< index into ResultReader::tasks(run)
+  std::int32_t variant = 0;  ///< index into RunInfo::variants
+  std::int32_t task = 0;     ///< index into ResultReader::tasks(run)
   std::int64_t length_tokens = 0;
   std::optional<std::int32_t> depth_bp;  ///< nothing: depth not swept
   std::int64_t index = 0;                ///< sample number: the cluster
   eval::SampleStatus status = eval::SampleStatus::kOk;
-  std::optional<double> value;           ///< the asked scorer's value
+  std::optional<double> value;  ///< the asked scorer's value
 };
 
 struct TaskInfo {
-  std::string name;                      ///< "niah_single_2"
-  std::string variant;                   ///< "balanced", "ruler"
+  std::string name;     ///< "niah_single_2"
+  std::string variant;  ///< "balanced", "ruler"
   std::int32_t version = 0;
-  std::string metric;                    ///< name of its main scorer: "all" or "part"
+  std::string metric;  ///< name of its main scorer: "all" or "part"
   double blind_guess = 0;
 };
 
@@ -43,7 +43,7 @@ struct MissRow {
   std::int64_t index = 0;
   std::string expected;
   std::string reply;
-  std::string prompt_tail;               ///< last characters of the prompt, whole UTF-8 characters
+  std::string prompt_tail;  ///< last characters of the prompt, whole UTF-8 characters
 };
 
 struct CostRow {
@@ -62,21 +62,40 @@ struct GuessRow {
   double in_text_guess = 0;
 };
 
+/// One control (no_needle, needle_only, …) of one variant, task and length: pooled over depths.
+struct ControlRow {
+  std::int32_t variant = 0;              ///< index into RunInfo::variants
+  std::int32_t task = 0;                 ///< index into ResultReader::tasks(run)
+  std::string control;
+  std::int64_t length_tokens = 0;
+  std::int64_t n_samples = 0;            ///< scored ones
+  double mean = 0;                       ///< of the task's main metric
+};
+
+/// A reader sees the database as it was when it was opened, whatever is written meanwhile, so that all parts of a report agree.
 class ResultReader {
  public:
   virtual ~ResultReader() = default;
-  virtual std::vector<std::string> run_names() const = 0;       ///< oldest first
-  virtual RunInfo run(const std::string& name) const = 0;       ///< \throws StoreError, naming the nearest run
+  virtual std::vector<std::string> run_names() const = 0;  ///< oldest first
+  virtual RunInfo run(const std::string& name) const = 0;  ///< \throws StoreError, naming the nearest run
+  /// Tasks with results, by name, variant and version.
   virtual std::vector<TaskInfo> tasks(const std::string& run) const = 0;
-  /// Rows of one scorer, ordered by variant, task, length, depth, index. `scorer` "" = each task's main metric.
+  /// Names of all scorers with a value or NULL in this run, sorted.
+  virtual std::vector<std::string> scorers(const std::string& run) const = 0;
+  /// Rows of one scorer, ordered by variant, task, length, depth, index, without controls. `scorer` "" = each task's main metric.
   virtual std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer = "") const = 0;
+  /// In the order of variants, then task, length, depth.
   virtual std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const = 0;
+  /// Samples whose main metric is below 1: the first of each (variant, task, length, depth), in the order of `outcomes`.
   virtual std::vector<MissRow> misses(const std::string& run, int max_per_cell) const = 0;
+  virtual std::vector<ControlRow> controls(const std::string& run) const = 0;
+  /// By variant, then length; controls included, as they cost too.
   virtual std::vector<CostRow> costs(const std::string& run) const = 0;
   virtual std::vector<GuessRow> guesses(const std::string& run) const = 0;
 };
 
-/// Opens read-only. \throws StoreError for a missing file, a file that is no database, a newer schema (names both versions).
+/// Opens read-only. \throws StoreError for a missing file, a file that is no database, a newer schema (names both
+/// versions).
 std::unique_ptr<ResultReader> open_reader(const std::string& path);
 
 }  // namespace fathom::store

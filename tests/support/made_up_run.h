@@ -1,0 +1,41 @@
+#pragma once
+// Made-up results for tests of the store, the analysis and the reports: no model, no tasks, only records.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/eval/result_sink.h"
+
+namespace fathom::test {
+
+eval::RunRecord made_up_run_record(const std::string& name);
+eval::VariantRecord made_up_variant(const std::string& name);
+
+struct MadeUpCell {
+  std::string task = "niah_single_2";
+  std::int64_t length_tokens = 256;
+  std::optional<std::int32_t> depth_bp = 5000;
+};
+
+/// One answered sample with the scores "all" (as given, nothing = not scored) and "first".
+eval::SampleRecord made_up_sample(const std::string& variant, const MadeUpCell& cell, std::int64_t index,
+                                  std::optional<double> score);
+
+struct MadeUpSweep {
+  std::vector<eval::VariantRecord> variants;
+  std::vector<std::string> tasks = {"niah_multikey_1", "niah_single_2", "vt"};
+  std::vector<std::int64_t> lengths_tokens = {128, 256, 512, 1024, 2048};
+  int depth_step_percent = 10;
+  std::int64_t n_samples = 10;
+};
+
+/// RoPE with five scalings and ALiBi, trained on 512 tokens.
+MadeUpSweep made_up_sweep();
+
+/// Fills a run: accuracy falls with length (later with a better scaling), with a weak spot in the middle depths.
+/// niah_multikey_1 is too short at 128 tokens. Everything is a pure function of the arguments.
+void put_made_up_run(eval::ResultSink& sink, const std::string& name, const MadeUpSweep& sweep);
+
+}  // namespace fathom::test
