@@ -19,6 +19,8 @@
 
 namespace fathom::position {
 
+class AngleTables;
+
 enum class Role { kQuery, kKey };
 
 /// A range of distances d = q_position - k_position that uses positions of its own (training-free remaps). Ranges cover 0 .. infinity without overlap.
@@ -74,12 +76,24 @@ class PositionScheme : public torch::nn::Module {
 struct SchemeContext {
   const checkpoint::DecoderConfig* config = nullptr;
   std::int64_t layer = 0;
+  /// Layer 0's scheme, nothing for layer 0 itself: where a table is shared by all layers it lives there. A scheme must not register it again.
+  std::shared_ptr<PositionScheme> first_layer;
+  /// Angle tables shared by the decoder's layers; nothing = the scheme keeps its own.
+  std::shared_ptr<AngleTables> tables;
+
+  const checkpoint::LayerSpec& spec() const { return config->layers[static_cast<std::size_t>(layer)]; }
 };
 
-struct PositionSchemeEntry {
-  PositionInfo info;
+/// The torch-free description plus the factory.
+struct PositionSchemeEntry : PositionInfo {
   std::shared_ptr<PositionScheme> (*make)(const SchemeContext& context);
 };
+
+namespace schemes {
+#define FATHOM_POSITION_SCHEME(name) PositionSchemeEntry name##_entry();
+#include "harness/position/schemes.inc"
+#undef FATHOM_POSITION_SCHEME
+}  // namespace schemes
 
 const Registry<PositionSchemeEntry>& position_schemes();
 
