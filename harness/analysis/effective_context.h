@@ -12,7 +12,7 @@ namespace fathom::analysis {
 
 struct LengthPoint {
   std::int64_t length_tokens = 0;
-  std::optional<double> score;     ///< 0..100; nothing = unscored
+  std::optional<double> score;  ///< 0..100; nothing = unscored
 };
 
 enum class Censoring { kExact, kNone, kLeft, kRight };
@@ -35,6 +35,15 @@ EffectiveValue effective_context(std::vector<LengthPoint> points, double thresho
 /// "4096", ">=2048", "<128", "–".
 std::string format_effective(const EffectiveValue& value);
 
+/// Section 4.3, of the scores of n lengths, shortest first: increasing = sum of i s_i / (n(n+1)/2), decreasing = sum of
+/// (n+1-i) s_i / (n(n+1)/2).
+struct WeightedMeans {
+  double average = 0;
+  double increasing = 0;
+  double decreasing = 0;
+};
+WeightedMeans weighted_means(const std::vector<double>& scores);
+
 /// Scores of one (variant, task): per length, per sample index, one or more values (the depths of that sample).
 struct LengthScores {
   std::int64_t length_tokens = 0;
@@ -43,17 +52,17 @@ struct LengthScores {
 };
 
 struct RuleSettings {
-  double absolute_threshold = 85.6;                    ///< percent, strict ">"
-  double relative_share = 0.85;                        ///< of the base score, ">="
-  std::vector<std::int64_t> base_lengths;              ///< base = maximum score over these
-  double blind_guess = 0;                              ///< 0..1; base <= chance + 10 points gives kNone
+  double absolute_threshold = 85.6;        ///< percent, strict ">"
+  double relative_share = 0.85;            ///< of the base score, ">="
+  std::vector<std::int64_t> base_lengths;  ///< base = maximum score over these
+  double blind_guess = 0;                  ///< 0..1; base <= chance + 10 points gives kNone
   int resamples = 2000;
 };
 
 struct EffectiveContext {
   EffectiveValue absolute;
   EffectiveValue relative;
-  std::optional<double> base_score;                    ///< percent
+  std::optional<double> base_score;  ///< percent
   /// 2.5 and 97.5 % points of the bootstrap on the ordered grid (left < lengths < right), for both rules.
   std::optional<EffectiveValue> absolute_low, absolute_high, relative_low, relative_high;
   /// P(effective >= length) for each tested length, absolute rule.
@@ -61,9 +70,10 @@ struct EffectiveContext {
   std::optional<double> average, weighted_increasing, weighted_decreasing;  ///< percent, section 4.3
 };
 
-/// Point estimates and bootstrap over samples: the same indices are drawn at every length, so that a sample keeps its depths and its lengths
-/// together. Several tasks: scores are means over tasks, samples resampled within each task. Deterministic for a key.
-EffectiveContext estimate_effective_context(const std::vector<std::vector<LengthScores>>& tasks, const RuleSettings& settings,
-                                            const RngKey& key);
+/// Point estimates and bootstrap over samples: the same indices are drawn at every length, so that a sample keeps its
+/// depths and its lengths together. Several tasks: scores are means over tasks, samples resampled within each task.
+/// Deterministic for a key.
+EffectiveContext estimate_effective_context(const std::vector<std::vector<LengthScores>>& tasks,
+                                            const RuleSettings& settings, const RngKey& key);
 
 }  // namespace fathom::analysis
