@@ -61,10 +61,17 @@ function(fathom_add_test)
   endif()
 endfunction()
 
-# Bytes of text files as a C++ table, so that the binary needs no data folder at run time.
-# fathom_embed(OUT_CPP path SYMBOL name ROOT dir FILES relative paths...)
+# Bytes of text files as a C++ table, so that the binary needs no data folder at run time. The generated file defines
+# NAMESPACE::embedded_table(), declared in HEADER.
+# fathom_embed(OUT_CPP path ROOT dir [HEADER path] [NAMESPACE name] FILES relative paths...)
 function(fathom_embed)
-  cmake_parse_arguments(arg "" "OUT_CPP;ROOT" "FILES" ${ARGN})
+  cmake_parse_arguments(arg "" "OUT_CPP;ROOT;HEADER;NAMESPACE" "FILES" ${ARGN})
+  if(NOT arg_HEADER)
+    set(arg_HEADER "harness/text/embedded.h")
+  endif()
+  if(NOT arg_NAMESPACE)
+    set(arg_NAMESPACE "fathom::text")
+  endif()
   set(_inputs "")
   foreach(_file IN LISTS arg_FILES)
     list(APPEND _inputs "${arg_ROOT}/${_file}")
@@ -72,7 +79,8 @@ function(fathom_embed)
   string(REPLACE ";" "," _joined "${arg_FILES}")
   add_custom_command(
     OUTPUT "${arg_OUT_CPP}"
-    COMMAND ${CMAKE_COMMAND} -DOUT=${arg_OUT_CPP} -DROOT=${arg_ROOT} "-DFILES=${_joined}" -P "${PROJECT_SOURCE_DIR}/cmake/Embed.cmake"
+    COMMAND ${CMAKE_COMMAND} -DOUT=${arg_OUT_CPP} -DROOT=${arg_ROOT} -DHEADER=${arg_HEADER} -DNAMESPACE=${arg_NAMESPACE}
+            "-DFILES=${_joined}" -P "${PROJECT_SOURCE_DIR}/cmake/Embed.cmake"
     DEPENDS ${_inputs} "${PROJECT_SOURCE_DIR}/cmake/Embed.cmake"
     VERBATIM)
 endfunction()

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/core/error.h"
+#include "harness/core/stats.h"
 
 namespace fathom::analysis {
 namespace {
@@ -191,18 +192,27 @@ std::size_t place_quantile(const std::vector<std::int64_t>& replicates_at, doubl
 
 void add_bootstrap(const ScoreTable& table, const std::vector<double>& scores, const RuleSettings& settings,
                    const RngKey& key, EffectiveContext& out) {
-  const std::size_t n_places = table.lengths.size() + 1;
+  const std::size_t n_lengths = scores.size();
+  const std::size_t n_places = n_lengths + 1;
   std::vector<std::int64_t> absolute_at(n_places, 0);
   std::vector<std::int64_t> relative_at(n_places, 0);
+  std::vector<std::vector<double>> drawn_at(n_lengths, std::vector<double>());
   std::vector<RngStream> streams;
   for (std::size_t t = 0; t < table.tasks.size(); ++t) streams.emplace_back(key.child(static_cast<std::int64_t>(t)));
   for (int b = 0; b < settings.resamples; ++b) {
     const std::vector<double> drawn = scores_of(table, scores, [&](std::size_t t, std::size_t) {
       return static_cast<std::size_t>(streams[t].uniform_index(table.tasks[t].n_samples));
     });
+    for (std::size_t l = 0; l < n_lengths; ++l) drawn_at[l].push_back(drawn[l]);
     const BothRules rules = apply_rules(table, drawn, settings);
     ++absolute_at[grid_place(table, rules.absolute)];
     ++relative_at[grid_place(table, rules.relative)];
+  }
+  for (LengthScore& point : out.curve) {
+    const auto found = std::lower_bound(table.lengths.begin(), table.lengths.end(), point.length_tokens);
+    std::vector<double>& drawn = drawn_at[static_cast<std::size_t>(found - table.lengths.begin())];
+    point.low = quantile(drawn, 0.025);
+    point.high = quantile(std::move(drawn), 0.975);
   }
   if (out.absolute.kind != Censoring::kNone) {
     out.absolute_low = value_at(table, place_quantile(absolute_at, 0.025));
@@ -321,8 +331,16 @@ EffectiveContext estimate_effective_context(const std::vector<std::vector<Length
     value->notes.insert(value->notes.end(), table.notes.begin(), table.notes.end());
   }
   add_weighted_means(table, scores, out);
-  const bool anything = out.absolute.kind != Censoring::kNone || out.relative.kind != Censoring::kNone;
-  if (anything && settings.resamples > 0) add_bootstrap(table, scores, settings, key, out);
+  for (std::size_t l = 0; l < table.lengths.size(); ++l) {
+    const bool has_score = std::all_of(table.tasks.begin(), table.tasks.end(), [&](const TaskTable& task) {
+      for (std::size_t i = 0; i < task.n_samples; ++i) {
+        if (task.counts[i * table.lengths.size() + l] > 0) return true;
+      }
+      return false;
+    });
+    if (has_score) out.curve.push_back({table.lengths[l], scores[l], std::nullopt, std::nullopt});
+  }
+  if (!out.curve.empty() && settings.resamples > 0) add_bootstrap(table, scores, settings, key, out);
   return out;
 }
 

@@ -59,6 +59,13 @@ struct RuleSettings {
   int resamples = 2000;
 };
 
+/// Score of one length with the 2.5 and 97.5 % points of the same bootstrap, in percent.
+struct LengthScore {
+  std::int64_t length_tokens = 0;
+  double score = 0;
+  std::optional<double> low, high;  ///< nothing without resamples
+};
+
 struct EffectiveContext {
   EffectiveValue absolute;
   EffectiveValue relative;
@@ -67,6 +74,8 @@ struct EffectiveContext {
   std::optional<EffectiveValue> absolute_low, absolute_high, relative_low, relative_high;
   /// P(effective >= length) for each tested length, absolute rule.
   std::vector<double> probability_at_least;
+  /// Every length with values, shortest first, unscored ones included; lengths that were left out are not here.
+  std::vector<LengthScore> curve;
   std::optional<double> average, weighted_increasing, weighted_decreasing;  ///< percent, section 4.3
 };
 

@@ -1,0 +1,447 @@
+#include "harness/analysis/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "harness/config/sweep.h"
+#include "harness/core/error.h"
+#include "harness/core/stats.h"
+
+namespace fathom::analysis {
+namespace {
+
+/// A length with more failed samples than this share is unscored (specification 4.1).
+constexpr double kMaxFailedShare = 0.01;
+/// Below this number of fractional scores the number is shown instead of an interval (specification 5.1).
+constexpr std::int64_t kMinBootstrapValues = 20;
+/// Misses a page can hold.
+constexpr std::size_t kMaxMisses = 1500;
+
+using OutcomeRange = std::pair<std::size_t, std::size_t>;  // [begin, end) into the outcomes
+
+bool is_scored(const store::OutcomeRow& row) {
+  return row.status == eval::SampleStatus::kOk && row.value.has_value();
+}
+
+std::string summary_task_label(const store::TaskInfo& info) {
+  return info.variant == "balanced" ? info.name : info.name + "@" + info.variant;
+}
+
+std::vector<TaskLabel> label_tasks(const std::vector<store::TaskInfo>& infos) {
+  std::map<std::string, int> n_with_label;
+  for (const store::TaskInfo& info : infos) ++n_with_label[summary_task_label(info)];
+  std::vector<TaskLabel> out;
+  for (const store::TaskInfo& info : infos) {
+    std::string label = summary_task_label(info);
+    if (n_with_label[label] > 1) label += fmt::format(" v{}", info.version);
+    out.push_back({info, label});
+  }
+  return out;
+}
+
+/// Mean and interval of scores grouped by sample; `bootstrap` holds the interval of the resampling, in percent.
+ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const LengthScore* bootstrap) {
+  ScorePoint point;
+  double sum = 0;
+  bool zero_one = true;
+  bool one_each = true;
+  for (const auto& values : by_sample) {
+    if (values.empty()) continue;
+    ++point.n_samples;
+    one_each = one_each && values.size() == 1;
+    for (const double value : values) {
+      ++point.n_values;
+      sum += value;
+      zero_one = zero_one && (value == 0 || value == 1);
+    }
+  }
+  if (point.n_values == 0) return point;
+  point.mean = sum / static_cast<double>(point.n_values);
+  const bool all_equal = zero_one && (*point.mean == 0 || *point.mean == 1);
+  std::optional<Interval> interval;
+  if (zero_one && one_each) {
+    interval = wilson_interval(sum, point.n_samples);
+    point.estimator = Estimator::kWilson;
+  } else if (all_equal) {
+    interval = wilson_interval(*point.mean * static_cast<double>(point.n_samples), point.n_samples);
+    point.estimator = Estimator::kWilsonOverSamples;
+  } else if (point.n_values >= kMinBootstrapValues && bootstrap != nullptr && bootstrap->low) {
+    interval = Interval{*bootstrap->low / 100, *bootstrap->high / 100};
+    point.estimator = Estimator::kBootstrap;
+  }
+  if (interval) {
+    point.low = interval->low;
+    point.high = interval->high;
+  }
+  return point;
+}
+
+const LengthScore* find_length(const EffectiveContext& effective, std::int64_t length_tokens) {
+  for (const LengthScore& point : effective.curve) {
+    if (point.length_tokens == length_tokens) return &point;
+  }
+  return nullptr;
+}
+
+/// Scores of one (variant, task) grouped by length and sample, failures counted.
+struct GroupedScores {
+  std::vector<LengthScores> lengths;              // shortest first
+  std::map<std::int64_t, std::int64_t> n_failed;  // by length
+  std::int64_t n_values = 0;
+  std::int64_t n_all_failed = 0;
+};
+
+GroupedScores group_scores(const std::vector<store::OutcomeRow>& outcomes, OutcomeRange range) {
+  std::map<std::int64_t, std::size_t> place_of_index;
+  for (std::size_t i = range.first; i < range.second; ++i) place_of_index.emplace(outcomes[i].index, 0);
+  std::size_t n_places = 0;
+  for (auto& [index, place] : place_of_index) place = n_places++;
+
+  GroupedScores out;
+  for (std::size_t i = range.first; i < range.second; ++i) {
+    const store::OutcomeRow& row = outcomes[i];
+    if (out.lengths.empty() || out.lengths.back().length_tokens != row.length_tokens) {
+      out.lengths.push_back({row.length_tokens, std::vector<std::vector<double>>(n_places), true});
+      out.n_failed[row.length_tokens] = 0;
+    }
+    if (is_scored(row)) {
+      out.lengths.back().by_sample[place_of_index.at(row.index)].push_back(*row.value);
+      ++out.n_values;
+    } else {
+      ++out.n_failed[row.length_tokens];
+      ++out.n_all_failed;
+    }
+  }
+  for (LengthScores& scores : out.lengths) {
+    std::size_t n_values = 0;
+    for (const auto& values : scores.by_sample) n_values += values.size();
+    const auto n_failed = static_cast<double>(out.n_failed.at(scores.length_tokens));
+    scores.scored = n_failed <= kMaxFailedShare * (static_cast<double>(n_values) + n_failed);
+  }
+  return out;
+}
+
+/// Depth cells of one (variant, task); the rows are ordered by length, then depth.
+std::vector<ScorePoint> depth_cells(const std::vector<store::OutcomeRow>& outcomes, OutcomeRange range,
+                                    const RngKey& key, int resamples) {
+  std::vector<ScorePoint> cells;
+  std::size_t begin = range.first;
+  while (begin < range.second) {
+    const store::OutcomeRow& first = outcomes[begin];
+    LengthScores scores;
+    scores.length_tokens = first.length_tokens;
+    std::int64_t n_failed = 0;
+    std::size_t end = begin;
+    for (; end < range.second && outcomes[end].length_tokens == first.length_tokens &&
+           outcomes[end].depth_bp == first.depth_bp;
+         ++end) {
+      if (is_scored(outcomes[end])) {
+        scores.by_sample.push_back({*outcomes[end].value});
+      } else {
+        ++n_failed;
+      }
+    }
+    ScorePoint point = score_point(scores.by_sample, nullptr);
+    if (point.estimator == Estimator::kNone && point.n_values >= kMinBootstrapValues) {
+      RuleSettings settings;
+      settings.resamples = resamples;
+      const EffectiveContext bootstrap = estimate_effective_context({{scores}}, settings, key);
+      point = score_point(scores.by_sample, find_length(bootstrap, first.length_tokens));
+    }
+    point.length_tokens = first.length_tokens;
+    point.depth_bp = first.depth_bp;
+    point.n_failed = n_failed;
+    cells.push_back(point);
+    begin = end;
+  }
+  return cells;
+}
+
+/// The lengths whose highest score is the base of the relative rule.
+std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
+                                          const SummarySettings& settings) {
+  if (settings.base_lengths != std::vector<std::string>{"auto"}) {
+    return config::expand_lengths(settings.base_lengths, record.trained_context.value_or(record.claimed_context));
+  }
+  std::vector<std::int64_t> out;
+  for (const std::int64_t length : tested) {  // shortest first
+    if (out.size() < 2 && (!record.trained_context || length <= *record.trained_context)) out.push_back(length);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> lengths_in(const std::vector<LengthScores>& scores) {
+  std::vector<std::int64_t> out;
+  for (const LengthScores& one : scores) out.push_back(one.length_tokens);
+  return out;
+}
+
+/// What is known about the cells of one variant that were not built: by task label and length.
+using UnbuiltLengths = std::map<std::pair<std::string, std::int64_t>, eval::SampleStatus>;
+
+class RunSummariser {
+ public:
+  RunSummariser(const store::ResultReader& results, const std::string& run, const SummarySettings& settings)
+      : results_(results), run_(run), key_("fathom/1|report|bootstrap") {
+    summary_.settings = settings;
+  }
+
+  RunSummary summarise() {
+    summary_.info = results_.run(run_);
+    summary_.tasks = label_tasks(results_.tasks(run_));
+    outcomes_ = results_.outcomes(run_);
+    find_ranges();
+    const std::vector<eval::CellRecord> unbuilt = results_.unbuilt_cells(run_);
+    std::set<std::int64_t> lengths;
+    for (const store::OutcomeRow& row : outcomes_) lengths.insert(row.length_tokens);
+    for (const eval::CellRecord& cell : unbuilt) lengths.insert(cell.length_tokens);
+    summary_.lengths.assign(lengths.begin(), lengths.end());
+    for (std::size_t v = 0; v < summary_.info.variants.size(); ++v) add_variant(v, unbuilt);
+    add_misses();
+    summary_.costs = results_.costs(run_);
+    summary_.guesses = results_.guesses(run_);
+    summary_.controls = results_.controls(run_);
+    return std::move(summary_);
+  }
+
+ private:
+  void find_ranges() {
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+      const auto place = std::make_pair(outcomes_[i].variant, outcomes_[i].task);
+      ranges_.emplace(place, OutcomeRange{i, i}).first->second.second = i + 1;
+    }
+  }
+
+  void add_variant(std::size_t v, const std::vector<eval::CellRecord>& unbuilt) {
+    VariantSummary variant;
+    variant.record = summary_.info.variants[v];
+    std::vector<GroupedScores> groups;
+    for (std::size_t t = 0; t < summary_.tasks.size(); ++t) {
+      const auto found = ranges_.find({static_cast<std::int32_t>(v), static_cast<std::int32_t>(t)});
+      groups.push_back(found == ranges_.end() ? GroupedScores{} : group_scores(outcomes_, found->second));
+    }
+    const UnbuiltLengths missing = add_unbuilt(variant, groups, unbuilt);
+    for (std::size_t t = 0; t < summary_.tasks.size(); ++t) {
+      add_unbuilt_gaps(groups[t], summary_.tasks[t].label, missing);
+      const auto found = ranges_.find({static_cast<std::int32_t>(v), static_cast<std::int32_t>(t)});
+      const OutcomeRange range = found == ranges_.end() ? OutcomeRange{0, 0} : found->second;
+      variant.tasks.push_back(task_result(variant.record, t, groups[t], range));
+      summary_.n_values += groups[t].n_values;
+      summary_.n_failed += groups[t].n_all_failed;
+    }
+    add_mean(variant, groups, missing);
+    summary_.variants.push_back(std::move(variant));
+  }
+
+  /// Keeps the unbuilt cells of this variant; one that a later try has built is no longer missing.
+  UnbuiltLengths add_unbuilt(VariantSummary& variant, const std::vector<GroupedScores>& groups,
+                             const std::vector<eval::CellRecord>& unbuilt) const {
+    std::set<std::pair<std::string, std::int64_t>> built;
+    for (std::size_t t = 0; t < groups.size(); ++t) {
+      for (const LengthScores& scores : groups[t].lengths) built.emplace(summary_.tasks[t].label, scores.length_tokens);
+    }
+    UnbuiltLengths missing;
+    for (const eval::CellRecord& cell : unbuilt) {
+      if (cell.variant != variant.record.name) continue;
+      const auto place = std::make_pair(
+          summary_task_label({cell.task.name, std::string(task::to_string(cell.task.variant)), 0, "", 0}),
+          cell.length_tokens);
+      if (built.count(place) > 0 && !cell.depth_bp) continue;
+      variant.unbuilt.push_back(cell);
+      if (built.count(place) == 0) missing.emplace(place, cell.status);
+    }
+    return missing;
+  }
+
+  /// A length that was asked for and could not be run ends the prefix; one that is too short for the task was never
+  /// possible.
+  static void add_unbuilt_gaps(GroupedScores& group, const std::string& label, const UnbuiltLengths& missing) {
+    for (const auto& [place, status] : missing) {
+      if (place.first != label || status == eval::SampleStatus::kTooShort) continue;
+      group.lengths.push_back({place.second, {}, false});
+    }
+    std::sort(group.lengths.begin(), group.lengths.end(),
+              [](const LengthScores& a, const LengthScores& b) { return a.length_tokens < b.length_tokens; });
+  }
+
+  RuleSettings rule_settings(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
+                             double blind_guess) const {
+    RuleSettings rules;
+    rules.absolute_threshold = summary_.settings.absolute_threshold;
+    rules.base_lengths = base_lengths_of(tested, record, summary_.settings);
+    rules.blind_guess = blind_guess;
+    rules.resamples = summary_.settings.resamples;
+    return rules;
+  }
+
+  TaskResult task_result(const eval::VariantRecord& record, std::size_t t, const GroupedScores& group,
+                         OutcomeRange range) const {
+    TaskResult result;
+    if (group.lengths.empty()) return result;
+    const TaskLabel& task = summary_.tasks[t];
+    // One key for all variants: their bootstraps draw the same samples, so that equal scores give equal intervals.
+    const RngKey key = key_.child(task.label);
+    result.effective = estimate_effective_context(
+        {group.lengths}, rule_settings(lengths_in(group.lengths), record, task.info.blind_guess), key);
+    for (const LengthScores& scores : group.lengths) {
+      const auto failed = group.n_failed.find(scores.length_tokens);
+      if (failed == group.n_failed.end()) continue;
+      ScorePoint point = score_point(scores.by_sample, find_length(result.effective, scores.length_tokens));
+      point.length_tokens = scores.length_tokens;
+      point.n_failed = failed->second;
+      result.curve.push_back(point);
+    }
+    result.cells = depth_cells(outcomes_, range, key.child("cells"), summary_.settings.resamples);
+    result.sweeps_depth = std::any_of(result.cells.begin(), result.cells.end(),
+                                      [](const ScorePoint& p) { return p.depth_bp.has_value(); });
+    return result;
+  }
+
+  void add_mean(VariantSummary& variant, std::vector<GroupedScores>& groups, const UnbuiltLengths& missing) const {
+    std::set<std::int64_t> lengths;
+    for (const GroupedScores& group : groups) {
+      for (const LengthScores& scores : group.lengths) lengths.insert(scores.length_tokens);
+    }
+    std::vector<std::vector<LengthScores>> tasks;
+    double blind_guess = 0;
+    for (std::size_t t = 0; t < groups.size(); ++t) {
+      std::vector<LengthScores> scores = std::move(groups[t].lengths);
+      for (const std::int64_t length : lengths) {
+        const bool there =
+            std::any_of(scores.begin(), scores.end(), [&](const LengthScores& s) { return s.length_tokens == length; });
+        const auto place = missing.find({summary_.tasks[t].label, length});
+        const bool too_short = place != missing.end() && place->second == eval::SampleStatus::kTooShort;
+        if (!there && !too_short) scores.push_back({length, {}, false});
+      }
+      tasks.push_back(std::move(scores));
+      blind_guess += summary_.tasks[t].info.blind_guess / static_cast<double>(groups.size());
+    }
+    std::vector<std::int64_t> tested;
+    for (const std::int64_t length : lengths) {
+      const bool everywhere = std::all_of(tasks.begin(), tasks.end(), [&](const auto& scores) {
+        return std::any_of(scores.begin(), scores.end(),
+                           [&](const LengthScores& s) { return s.length_tokens == length; });
+      });
+      if (everywhere) tested.push_back(length);
+    }
+    variant.mean =
+        estimate_effective_context(tasks, rule_settings(tested, variant.record, blind_guess), key_.child("mean"));
+    for (const LengthScore& score : variant.mean.curve) variant.mean_curve.push_back(mean_point(variant, score));
+  }
+
+  ScorePoint mean_point(const VariantSummary& variant, const LengthScore& score) const {
+    ScorePoint point;
+    std::int64_t n_parts = 0;
+    for (const TaskResult& task : variant.tasks) {
+      for (const ScorePoint& part : task.curve) {
+        if (part.length_tokens != score.length_tokens) continue;
+        ++n_parts;
+        point = part;  // with one task the mean is that task, its estimator included
+        if (n_parts > 1) break;
+      }
+    }
+    if (variant.tasks.size() == 1) return point;
+    point = ScorePoint{};
+    point.length_tokens = score.length_tokens;
+    for (const TaskResult& task : variant.tasks) {
+      for (const ScorePoint& part : task.curve) {
+        if (part.length_tokens != score.length_tokens) continue;
+        point.n_samples += part.n_samples;
+        point.n_values += part.n_values;
+        point.n_failed += part.n_failed;
+      }
+    }
+    point.mean = score.score / 100;
+    const bool certain = *point.mean <= 0 || *point.mean >= 1;
+    if (certain) {
+      const Interval interval = wilson_interval(*point.mean * static_cast<double>(point.n_samples), point.n_samples);
+      point.low = interval.low;
+      point.high = interval.high;
+      point.estimator = Estimator::kWilsonOverSamples;
+    } else if (point.n_values >= kMinBootstrapValues && score.low) {
+      point.low = *score.low / 100;
+      point.high = *score.high / 100;
+      point.estimator = Estimator::kBootstrap;
+    }
+    return point;
+  }
+
+  void add_misses() {
+    summary_.misses_per_cell = summary_.settings.max_misses_per_cell;
+    summary_.misses = results_.misses(run_, summary_.misses_per_cell);
+    while (summary_.misses.size() > kMaxMisses && summary_.misses_per_cell > 1) {
+      --summary_.misses_per_cell;
+      summary_.misses_thinned = true;
+      thin_misses(summary_.misses, summary_.misses_per_cell);
+    }
+    if (summary_.misses.size() <= kMaxMisses) return;
+    // Still too many cells: every k-th of them, so that no variant is left out.
+    const std::size_t step = (summary_.misses.size() + kMaxMisses - 1) / kMaxMisses;
+    std::vector<store::MissRow> kept;
+    for (std::size_t i = 0; i < summary_.misses.size(); i += step) kept.push_back(std::move(summary_.misses[i]));
+    summary_.misses = std::move(kept);
+  }
+
+  static void thin_misses(std::vector<store::MissRow>& misses, int per_cell) {
+    std::vector<store::MissRow> kept;
+    int n_in_cell = 0;
+    for (store::MissRow& miss : misses) {
+      const bool same = !kept.empty() && kept.back().variant == miss.variant && kept.back().task == miss.task &&
+                        kept.back().length_tokens == miss.length_tokens && kept.back().depth_bp == miss.depth_bp;
+      n_in_cell = same ? n_in_cell + 1 : 1;
+      if (n_in_cell <= per_cell) kept.push_back(std::move(miss));
+    }
+    misses = std::move(kept);
+  }
+
+  const store::ResultReader& results_;
+  const std::string& run_;
+  RngKey key_;
+  RunSummary summary_;
+  std::vector<store::OutcomeRow> outcomes_;
+  std::map<std::pair<std::int32_t, std::int32_t>, OutcomeRange> ranges_;
+};
+
+}  // namespace
+
+std::string_view to_string(Estimator estimator) {
+  switch (estimator) {
+    case Estimator::kNone:
+      return "none";
+    case Estimator::kWilson:
+      return "wilson";
+    case Estimator::kWilsonOverSamples:
+      return "wilson_samples";
+    case Estimator::kBootstrap:
+      return "bootstrap";
+  }
+  throw InvariantError("unknown Estimator");
+}
+
+SummarySettings summary_settings(const config::ReportSection& section) {
+  SummarySettings settings;
+  settings.absolute_threshold = section.threshold;
+  settings.effective = section.effective;
+  settings.base_lengths = section.base_lengths;
+  return settings;
+}
+
+bool RunSummary::shows_mean() const {
+  return std::find(settings.effective.begin(), settings.effective.end(), "mean") != settings.effective.end();
+}
+
+bool RunSummary::shows_task(std::size_t task) const {
+  for (const std::string& name : settings.effective) {
+    if (name == "each" || name == tasks[task].label || name == tasks[task].info.name) return true;
+  }
+  return false;
+}
+
+RunSummary summarise_run(const store::ResultReader& results, const std::string& run, const SummarySettings& settings) {
+  return RunSummariser(results, run, settings).summarise();
+}
+
+}  // namespace fathom::analysis

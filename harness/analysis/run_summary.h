@@ -1,0 +1,93 @@
+#pragma once
+// Everything that reports show of one run, computed once from its raw rows.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/analysis/effective_context.h"
+#include "harness/config/run_config.h"
+#include "harness/store/result_reader.h"
+
+namespace fathom::analysis {
+
+/// The [report] section as the analysis needs it.
+struct SummarySettings {
+  double absolute_threshold = 85.6;                       ///< percent
+  std::vector<std::string> effective = {"each", "mean"};  ///< "each", "mean", task names
+  std::vector<std::string> base_lengths = {
+      "auto"};  ///< as in the config: "auto", or lengths such as "256", "4K", "0.5x"
+  int resamples = 2000;
+  int max_misses_per_cell = 5;
+};
+
+SummarySettings summary_settings(const config::ReportSection& section);
+
+enum class Estimator {
+  kNone,               ///< fractional scores of fewer than 20 values: the number is shown instead
+  kWilson,             ///< 0/1 scores, one a sample
+  kWilsonOverSamples,  ///< all values 0 or all 1: Wilson with the number of samples, as resampling would claim
+                       ///< certainty
+  kBootstrap           ///< samples resampled, each with its depths
+};
+std::string_view to_string(Estimator estimator);  // "none", "wilson", "wilson_samples", "bootstrap"
+
+/// Mean score of a cell, or of a length with its depths pooled.
+struct ScorePoint {
+  std::int64_t length_tokens = 0;
+  std::optional<std::int32_t> depth_bp;   ///< nothing: depths pooled, or depth not swept
+  std::int64_t n_samples = 0;             ///< with a score
+  std::int64_t n_values = 0;              ///< scores: samples times depths
+  std::int64_t n_failed = 0;              ///< not ok, or without a score
+  std::optional<double> mean, low, high;  ///< 0..1; 95 % interval
+  Estimator estimator = Estimator::kNone;
+};
+
+/// One variant on one task.
+struct TaskResult {
+  std::vector<ScorePoint> curve;  ///< by length, depths pooled
+  std::vector<ScorePoint> cells;  ///< by length, then depth
+  bool sweeps_depth = false;
+  EffectiveContext effective;
+};
+
+struct VariantSummary {
+  eval::VariantRecord record;
+  std::vector<TaskResult> tasks;       ///< parallel to RunSummary::tasks; an empty curve: no results
+  std::vector<ScorePoint> mean_curve;  ///< mean over tasks, where every task has results
+  EffectiveContext mean;
+  std::vector<eval::CellRecord> unbuilt;  ///< cells without results, with the reason
+};
+
+struct TaskLabel {
+  store::TaskInfo info;
+  std::string label;  ///< "vt", "niah_single_2@ruler"; with " v2" where a run holds several versions
+};
+
+struct RunSummary {
+  store::RunInfo info;
+  SummarySettings settings;
+  std::vector<TaskLabel> tasks;
+  std::vector<std::int64_t> lengths;  ///< all that were tested or asked for, shortest first
+  std::vector<VariantSummary> variants;
+  std::vector<store::MissRow> misses;
+  bool misses_thinned = false;  ///< fewer a cell than asked, to keep the report readable
+  int misses_per_cell = 0;      ///< what was shown at most
+  std::vector<store::CostRow> costs;
+  std::vector<store::GuessRow> guesses;
+  std::vector<store::ControlRow> controls;
+  std::int64_t n_values = 0;
+  std::int64_t n_failed = 0;
+
+  bool shows_mean() const;
+  /// Whether the effective context of this task is asked for.
+  bool shows_task(std::size_t task) const;
+};
+
+/// Deterministic: the same rows and settings give the same numbers. \throws StoreError for an unknown run, ConfigError
+/// for base lengths that do not read.
+RunSummary summarise_run(const store::ResultReader& results, const std::string& run, const SummarySettings& settings);
+
+}  // namespace fathom::analysis

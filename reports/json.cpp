@@ -1,0 +1,102 @@
+// The machine-readable report: stable names, fractions in 0..1, null where nothing can be said.
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "harness/core/types.h"
+#include "reports/reports.h"
+
+namespace fathom::reports {
+namespace {
+
+using nlohmann::ordered_json;
+
+template <typename T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json tokens_or_null(const std::optional<analysis::EffectiveValue>& value) {
+  return value ? or_null(value->tokens) : ordered_json(nullptr);
+}
+
+const char* censored_word(analysis::Censoring kind) {
+  switch (kind) {
+    case analysis::Censoring::kRight:
+      return "right";
+    case analysis::Censoring::kLeft:
+      return "left";
+    case analysis::Censoring::kExact:
+    case analysis::Censoring::kNone:
+      return "none";
+  }
+  throw InvariantError("unknown Censoring");
+}
+
+ordered_json effective_json(const analysis::EffectiveValue& value, const std::optional<analysis::EffectiveValue>& low,
+                            const std::optional<analysis::EffectiveValue>& high) {
+  return {{"tokens", or_null(value.tokens)},
+          {"censored", censored_word(value.kind)},
+          {"low", tokens_or_null(low)},
+          {"high", tokens_or_null(high)}};
+}
+
+ordered_json both_rules_json(const analysis::EffectiveContext& effective) {
+  return {{"absolute", effective_json(effective.absolute, effective.absolute_low, effective.absolute_high)},
+          {"relative", effective_json(effective.relative, effective.relative_low, effective.relative_high)}};
+}
+
+/// Percent; an integer where it is one.
+ordered_json depth_json(const std::optional<std::int32_t>& depth_bp) {
+  if (!depth_bp) return nullptr;
+  if (*depth_bp % 100 == 0) return *depth_bp / 100;
+  return *depth_bp / 100.0;
+}
+
+ordered_json variant_json(const analysis::RunSummary& run, const analysis::VariantSummary& variant) {
+  const eval::VariantRecord& record = variant.record;
+  ordered_json effective = ordered_json::object();
+  if (run.shows_mean()) effective["mean"] = both_rules_json(variant.mean);
+  ordered_json cells = ordered_json::array();
+  for (std::size_t t = 0; t < run.tasks.size(); ++t) {
+    if (run.shows_task(t)) effective[run.tasks[t].label] = both_rules_json(variant.tasks[t].effective);
+    for (const analysis::ScorePoint& cell : variant.tasks[t].cells) {
+      cells.push_back({{"task", run.tasks[t].label},
+                       {"length", cell.length_tokens},
+                       {"depth", depth_json(cell.depth_bp)},
+                       {"n", cell.n_values},
+                       {"mean", or_null(cell.mean)},
+                       {"low", or_null(cell.low)},
+                       {"high", or_null(cell.high)}});
+    }
+  }
+  return {{"name", record.name},
+          {"model", record.model},
+          {"position", record.position},
+          {"base", or_null(record.rope_base)},
+          {"scaling", record.scaling},
+          {"factor", or_null(record.factor)},
+          {"claimed", record.claimed_context},
+          {"trained", or_null(record.trained_context)},
+          {"effective", effective},
+          {"cells", cells}};
+}
+
+void write_json(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
+  ordered_json runs = ordered_json::array();
+  for (const analysis::RunSummary& run : load_runs(results, options)) {
+    ordered_json variants = ordered_json::array();
+    for (const analysis::VariantSummary& variant : run.variants) variants.push_back(variant_json(run, variant));
+    runs.push_back({{"name", run.info.run.name}, {"variants", variants}});
+  }
+  // Names can hold anything; bytes that are no UTF-8 must not make the report fail.
+  out << ordered_json{{"runs", runs}}.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+}
+
+}  // namespace
+
+ReportEntry entries::json_entry() {
+  return {"json", "every cell and effective length for other programs", "report.json", &write_json};
+}
+
+}  // namespace fathom::reports

@@ -1,0 +1,67 @@
+#pragma once
+// The tables of a report as plain text cells; each format writes them in its own way.
+
+#include <string>
+#include <vector>
+
+#include "harness/analysis/run_summary.h"
+#include "reports/labels.h"
+#include "reports/report.h"
+
+namespace fathom::reports {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string heading;
+  Align align = Align::kRight;
+};
+
+struct Cell {
+  std::string text;
+  std::string detail = {};  ///< said smaller, or in parentheses: "2K"
+};
+
+struct Table {
+  std::string caption = {};
+  std::vector<Column> columns = {};
+  std::vector<std::vector<Cell>> rows = {};  ///< each as long as `columns`; the first cell names the row
+};
+
+/// What a table is made of.
+struct TableSource {
+  const analysis::RunSummary& run;
+  const Labels& labels;
+  bool show_timings = true;
+};
+
+/// Claimed, trained, effective (absolute and relative) with intervals, one row a variant.
+Table summary_table(const TableSource& source);
+/// Effective context (absolute rule) of each task asked for and of the mean.
+Table effective_by_task_table(const TableSource& source);
+/// Score by length, one row a variant: of the mean over tasks, or of one task.
+Table mean_curve_table(const TableSource& source);
+Table task_curve_table(const TableSource& source, std::size_t task);
+/// Score by depth (rows) and length (columns) of one variant and task.
+Table depth_table(const TableSource& source, std::size_t variant, std::size_t task);
+/// Cells that could not be built or run, with the reason, equal reasons of neighbouring variants in one row.
+Table unbuilt_table(const TableSource& source);
+/// Guess levels of each task by length, and blind chance.
+Table guess_table(const TableSource& source);
+Table control_table(const TableSource& source);
+/// Tokens, and with timings also seconds and memory, by variant and length.
+Table cost_table(const TableSource& source);
+Table training_table(const TableSource& source);
+/// Key and value: versions, seed, hardware, fingerprint.
+Table provenance_table(const TableSource& source);
+
+/// Remarks on the effective values: gaps, non-monotone curves, lengths left out, unmastered models, zero cells.
+std::vector<std::string> summary_notes(const TableSource& source);
+
+/// The rules and estimators in words, with the run's threshold.
+std::string rules_text(const TableSource& source);
+
+/// Text of one point: "90 (82–95)", or "90 (n = 10)" where no interval can be given.
+Cell score_cell(const analysis::ScorePoint& point);
+
+}  // namespace fathom::reports

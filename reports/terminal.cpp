@@ -1,0 +1,252 @@
+// The report in a terminal: the summary table, small curves and depth grids.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "harness/core/text_util.h"
+#include "reports/format.h"
+#include "reports/reports.h"
+#include "reports/tables.h"
+
+namespace fathom::reports {
+namespace {
+
+constexpr int kLeastNameColumns = 12;
+
+/// A score as one of eight block heights; colour by the same scale.
+struct ScoreGlyph {
+  std::string_view block;
+  int colour;  ///< xterm-256, from dark blue to yellow
+};
+
+ScoreGlyph score_glyph(double fraction) {
+  static constexpr ScoreGlyph kGlyphs[] = {{"▁", 55}, {"▂", 61},  {"▃", 67},  {"▄", 73},
+                                           {"▅", 79}, {"▆", 114}, {"▇", 149}, {"█", 184}};
+  const int step = std::clamp(static_cast<int>(fraction * 8), 0, 7);
+  return kGlyphs[step];
+}
+
+class TerminalWriter {
+ public:
+  TerminalWriter(const TableSource& source, const ReportOptions& options, std::ostream& out)
+      : source_(source), options_(options), out_(out) {}
+
+  void write() {
+    const analysis::RunSummary& run = source_.run;
+    const Labels& l = source_.labels;
+    heading(fmt::format("{}: {}", l("title"), visible_text(run.info.run.name)));
+    if (run.info.finished_at.empty()) paragraph(l("unfinished"));
+    if (!run.variants.empty()) write_summary();
+    if (run.n_values + run.n_failed == 0) {
+      paragraph(l("no_results"));
+    } else {
+      write_curves();
+      write_grids();
+    }
+    const Table unbuilt = unbuilt_table(source_);
+    if (!unbuilt.rows.empty()) {
+      heading(l("unbuilt"));
+      write_table(unbuilt, {});
+    }
+  }
+
+ private:
+  std::string painted(std::string_view text, const std::string& code) const {
+    if (!options_.colour) return std::string(text);
+    return "\x1b[" + code + "m" + std::string(text) + "\x1b[0m";
+  }
+
+  void heading(const std::string& text) { out_ << painted(text, "1") << "\n"; }
+
+  /// Wrapped at blanks.
+  void paragraph(const std::string& text, const std::string& indent = "") {
+    std::string line = indent;
+    bool fresh = true;
+    for (const std::string& word : split(text, ' ')) {
+      if (!fresh && display_width(line) + 1 + display_width(word) > options_.terminal_columns) {
+        out_ << line << "\n";
+        line = std::string(static_cast<std::size_t>(display_width(indent)), ' ');
+        fresh = true;
+      }
+      if (!fresh) line += ' ';
+      line += word;
+      fresh = false;
+    }
+    out_ << line << "\n\n";
+  }
+
+  /// Columns get what their widest text needs; the widest left-aligned ones give way where the terminal is too narrow.
+  std::vector<int> column_widths(const Table& table) const {
+    std::vector<int> widths;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      int width = display_width(table.columns[c].heading);
+      for (const auto& row : table.rows) width = std::max(width, display_width(row[c].text));
+      widths.push_back(width);
+    }
+    const auto total = [&] {
+      int sum = 2 * (static_cast<int>(widths.size()) - 1);
+      for (const int width : widths) sum += width;
+      return sum;
+    };
+    while (total() > options_.terminal_columns) {
+      int* widest = nullptr;
+      for (std::size_t c = 0; c < widths.size(); ++c) {
+        if (table.columns[c].align == Align::kLeft && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+      }
+      if (widest == nullptr || *widest <= kLeastNameColumns) break;
+      --*widest;
+    }
+    return widths;
+  }
+
+  /// \param columns  which columns of the table, in order; empty = all.
+  void write_table(const Table& full, const std::vector<std::size_t>& columns) {
+    Table table;
+    if (columns.empty()) {
+      table = full;
+    } else {
+      for (const std::size_t c : columns) table.columns.push_back(full.columns[c]);
+      for (const auto& row : full.rows) {
+        std::vector<Cell> picked;
+        for (const std::size_t c : columns) picked.push_back(row[c]);
+        table.rows.push_back(std::move(picked));
+      }
+    }
+    const std::vector<int> widths = column_widths(table);
+    const auto fitted = [&](std::size_t c, const std::string& text) {
+      return table.columns[c].align == Align::kRight ? fit_right(text, widths[c]) : fit_left(text, widths[c]);
+    };
+    std::vector<std::string> parts;
+    for (std::size_t c = 0; c < widths.size(); ++c) parts.push_back(fitted(c, table.columns[c].heading));
+    line(painted(join(parts, "  "), "2"));
+    for (const auto& row : table.rows) {
+      parts.clear();
+      for (std::size_t c = 0; c < widths.size(); ++c) parts.push_back(fitted(c, row[c].text));
+      line(join(parts, "  "));
+    }
+    out_ << "\n";
+  }
+
+  /// Without the blanks that pad the last column.
+  void line(std::string text) {
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    out_ << text << "\n";
+  }
+
+  void write_summary() {
+    // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
+    write_table(summary_table(source_), {0, 1, 2, 3, 4, 5, 6, 7, 8});
+    paragraph(rules_text(source_));
+    for (const std::string& note : summary_notes(source_)) paragraph(note, "- ");
+  }
+
+  void write_curves() {
+    const analysis::RunSummary& run = source_.run;
+    heading(source_.labels("curves") + ", %");
+    if (run.tasks.size() > 1) {
+      write_curve(
+          source_.labels("mean"), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
+    }
+    for (std::size_t t = 0; t < run.tasks.size(); ++t) {
+      write_curve(
+          visible_text(run.tasks[t].label), [t](const analysis::VariantSummary& v) -> const auto& {
+            return v.tasks[t].curve;
+          });
+    }
+  }
+
+  /// A row a variant: its name, a spark line, and the scores by length.
+  template <typename CurveOf>
+  void write_curve(const std::string& title, CurveOf&& curve_of) {
+    std::vector<std::int64_t> lengths;
+    for (const std::int64_t length : source_.run.lengths) {
+      for (const analysis::VariantSummary& variant : source_.run.variants) {
+        const auto& curve = curve_of(variant);
+        if (std::any_of(curve.begin(), curve.end(), [&](const auto& p) { return p.length_tokens == length; })) {
+          lengths.push_back(length);
+          break;
+        }
+      }
+    }
+    if (lengths.empty()) return;
+    constexpr int kNumberColumns = 5;
+    const int n_lengths = static_cast<int>(lengths.size());
+    // Too many lengths for the terminal: the spark line stays whole, the numbers stop.
+    const int n_numbers =
+        std::min(n_lengths, (options_.terminal_columns - kLeastNameColumns - 2 - n_lengths) / (kNumberColumns + 1));
+    const int name_columns =
+        std::clamp(options_.terminal_columns - 2 - n_lengths - std::max(0, n_numbers) * (kNumberColumns + 1),
+                   kLeastNameColumns, widest_name(title));
+    std::string header = fit_left(title, name_columns) + "  " + std::string(static_cast<std::size_t>(n_lengths), ' ');
+    for (int i = 0; i < n_numbers; ++i)
+      header += " " + fit_right(format_tokens_short(lengths[static_cast<std::size_t>(i)]), kNumberColumns);
+    line(painted(header, "2"));
+    for (const analysis::VariantSummary& variant : source_.run.variants) {
+      std::string spark;
+      std::string numbers;
+      for (int i = 0; i < n_lengths; ++i) {
+        const auto& curve = curve_of(variant);
+        const auto found = std::find_if(curve.begin(), curve.end(), [&](const auto& p) {
+          return p.length_tokens == lengths[static_cast<std::size_t>(i)];
+        });
+        const bool known = found != curve.end() && found->mean;
+        spark += known ? painted_block(*found->mean) : "·";
+        if (i < n_numbers) {
+          numbers += " " + fit_right(known ? format_percent(*found->mean, found->n_values) : std::string(kNothing),
+                                     kNumberColumns);
+        }
+      }
+      line(fit_left(visible_text(variant.record.name), name_columns) + "  " + spark + numbers);
+    }
+    out_ << "\n";
+  }
+
+  int widest_name(const std::string& title) const {
+    int width = std::max(kLeastNameColumns, display_width(title));
+    for (const analysis::VariantSummary& variant : source_.run.variants) {
+      width = std::max(width, display_width(visible_text(variant.record.name)));
+    }
+    return width;
+  }
+
+  std::string painted_block(double fraction) const {
+    const ScoreGlyph glyph = score_glyph(fraction);
+    return painted(glyph.block, fmt::format("38;5;{}", glyph.colour));
+  }
+
+  void write_grids() {
+    bool first = true;
+    for (std::size_t v = 0; v < source_.run.variants.size(); ++v) {
+      for (std::size_t t = 0; t < source_.run.tasks.size(); ++t) {
+        if (!source_.run.variants[v].tasks[t].sweeps_depth) continue;
+        if (first) heading(source_.labels("heatmaps") + ", %");
+        first = false;
+        const Table table = depth_table(source_, v, t);
+        line(table.caption);
+        write_table(table, {});
+      }
+    }
+  }
+
+  const TableSource& source_;
+  const ReportOptions& options_;
+  std::ostream& out_;
+};
+
+void write_terminal(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
+  const Labels labels(options.language);
+  const std::vector<analysis::RunSummary> runs = load_runs(results, options);
+  if (runs.empty()) out << labels("no_runs") << "\n";
+  for (const analysis::RunSummary& run : runs)
+    TerminalWriter({run, labels, options.show_timings}, options, out).write();
+}
+
+}  // namespace
+
+ReportEntry entries::terminal_entry() {
+  return {"terminal", "summary table, small curves and depth grids as text", "report.txt", &write_terminal};
+}
+
+}  // namespace fathom::reports
