@@ -13,11 +13,11 @@ namespace fathom::task {
 
 /// Where one needle stands.
 struct NeedlePlace {
-  bool gold = true;                        ///< the answer needs it
+  bool gold = true;                                ///< the answer needs it
   std::optional<std::int32_t> requested_depth_bp;  ///< 0..10000
-  std::int32_t actual_depth_bp = 0;        ///< haystack tokens before it / haystack tokens, in 1/100 %
-  std::int64_t first_token = 0;            ///< index in prompt ids
-  std::int64_t last_token = 0;             ///< index in prompt ids, inclusive
+  std::int32_t actual_depth_bp = 0;                ///< haystack tokens before it / haystack tokens, in 1/100 %
+  std::int64_t first_token = 0;                    ///< index in prompt ids
+  std::int64_t last_token = 0;                     ///< index in prompt ids, inclusive
 };
 
 /// Task variants after RULER (specification 1.0); tasks with one variant only use kBalanced.
@@ -36,30 +36,31 @@ struct TaskName {
 enum class TaskMetric { kAll, kPart };
 
 struct Sample {
-  std::string task;                        ///< "niah_single_2"
+  std::string task;  ///< "niah_single_2"
   TaskVariant variant = TaskVariant::kBalanced;
   std::int32_t task_version = 0;
   std::int64_t index = 0;
   std::uint64_t seed = 0;
-  std::string key;                         ///< canonical sample key (specification 0.4)
-  std::string address;                     ///< hex hash of key + pack, haystack, tokenizer, template, style, G, T
+  std::string key;      ///< canonical sample key (specification 0.4)
+  std::string address;  ///< hex hash of key + pack, haystack, tokenizer, template, style, G, T
 
-  std::int64_t length_tokens = 0;          ///< L as requested
-  std::optional<std::int32_t> depth_bp;    ///< the cell's depth, if depth is swept
-  std::string prompt_text;                 ///< whole prompt, answer prefix included, engine-added BOS left out
-  std::string answer_prefix;               ///< the part of prompt_text that begins the answer
+  std::int64_t length_tokens = 0;        ///< L as requested
+  std::optional<std::int32_t> depth_bp;  ///< the cell's depth, if depth is swept
+  std::string prompt_text;               ///< whole prompt, answer prefix included, engine-added BOS left out
+  std::string answer_prefix;             ///< the part of prompt_text that begins the answer
   TokenIds prompt_ids;
-  std::int64_t generation_budget = 0;      ///< G
-  std::int64_t think_budget = 0;           ///< T
-  std::int64_t haystack_units = 0;         ///< N
-  std::vector<NeedlePlace> needles;        ///< in text order
+  std::int64_t generation_budget = 0;  ///< G
+  std::int64_t think_budget = 0;       ///< T
+  std::int64_t haystack_units = 0;     ///< N
+  std::vector<NeedlePlace> needles;    ///< in text order
 
-  std::vector<std::string> references;     ///< in order
-  std::string answer_text;                 ///< what would follow the prompt if the model were right (references joined as the pack joins them, leading separator
-                                           ///< included): the teacher-forced continuation
-  std::vector<std::string> candidates;     ///< answer texts in the same form that `rank` compares with; [0] is the gold one
+  std::vector<std::string> references;  ///< in order
+  std::string answer_text;  ///< what would follow the prompt if the model were right (references joined as the pack
+                            ///< joins them, leading separator included): the teacher-forced continuation
+  std::vector<std::string>
+      candidates;  ///< answer texts in the same form that `rank` compares with; [0] is the gold one
   TaskMetric metric = TaskMetric::kAll;
-  bool whole_words = false;                ///< closed vocabulary: references match whole words only
+  bool whole_words = false;  ///< closed vocabulary: references match whole words only
 
   std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(prompt_ids.size()); }
   /// L - (P + T + G), never negative.

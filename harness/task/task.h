@@ -19,10 +19,22 @@
 
 namespace fathom::task {
 
+/// A cell asks for more than the task can fill: the haystack text or the key space is used up. Status `too_long`
+/// (specification 0.2).
+class TooLongError : public DataError {
+ public:
+  TooLongError(const std::string& message, std::int64_t largest_length_tokens)
+      : DataError(message), largest_length_tokens_(largest_length_tokens) {}
+  std::int64_t largest_length_tokens() const { return largest_length_tokens_; }
+
+ private:
+  std::int64_t largest_length_tokens_;
+};
+
 /// One point of the sweep.
 struct TaskCell {
-  std::int64_t length_tokens = 0;          ///< prompt and generation budgets together stay within this
-  std::optional<std::int32_t> depth_bp;    ///< requested needle depth in 1/100 %; nothing where depth is not swept
+  std::int64_t length_tokens = 0;        ///< prompt and generation budgets together stay within this
+  std::optional<std::int32_t> depth_bp;  ///< requested needle depth in 1/100 %; nothing where depth is not swept
 };
 
 /// What neighbouring cells share (specification 0.4): which of depth and length the stream `facts` leaves out.
@@ -33,7 +45,7 @@ struct HaystackSpec {
   enum class Kind { kTaskDefault, kProse, kNoise, kCorpus };
   Kind kind = Kind::kTaskDefault;
   std::shared_ptr<const text::TextCorpus> corpus;  ///< for kCorpus
-  bool repeat = false;                     ///< repeat a text that is too short
+  bool repeat = false;                             ///< repeat a text that is too short
 };
 
 /// Everything a task needs besides its own options. Lives longer than the task.
@@ -42,8 +54,8 @@ struct TaskContext {
   std::shared_ptr<const text::PromptPack> pack;
   HaystackSpec haystack;
   PairMode pair = PairMode::kBoth;
-  std::int64_t think_tokens = 0;           ///< T
-  std::int64_t n_samples = 0;              ///< samples per cell that will be asked for: L_min covers their indices
+  std::int64_t think_tokens = 0;  ///< T
+  std::int64_t n_samples = 0;     ///< samples per cell that will be asked for: L_min covers their indices
 };
 
 class Task {
@@ -52,21 +64,24 @@ class Task {
 
   /// Builds sample number `index` of `cell`.
   ///
-  /// Pure: the result depends on the arguments, the options and the context only. The same key gives the same sample on every
-  /// platform, whatever was generated before it. Safe to call from several threads.
+  /// Pure: the result depends on the arguments, the options and the context only. The same key gives the same sample on
+  /// every platform, whatever was generated before it. Safe to call from several threads.
   ///
   /// \return a sample with P + T + G <= cell.length_tokens and exactly one correct answer.
-  /// \throws TooShortError if the cell cannot hold it. Never shortens the task to make it fit.
+  /// \throws TooShortError if the cell cannot hold it, TooLongError if keys or haystack run out. Never shortens the
+  /// task to make it fit.
   virtual Sample make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const = 0;
 
-  /// L_min = T + G + max of P over indices 0..n_samples-1 and the depths 0 and 10000 at the smallest unit count (specification 0.2).
+  /// L_min = T + G + max of P over indices 0..n_samples-1 and the depths 0 and 10000 at the smallest unit count
+  /// (specification 0.2).
   virtual std::int64_t smallest_length_tokens(std::uint64_t seed) const = 0;
 
   /// False: the depths axis collapses to one cell per length (several gold items, or a depth drawn per sample).
   virtual bool sweeps_depth() const = 0;
   /// False: the task has fixed sizes of its own and the lengths axis collapses.
   virtual bool sweeps_length() const { return true; }
-  /// Expected score (0..1) of naming values of the right form that stand in the prompt ("in-text guess"), at this length.
+  /// Expected score (0..1) of naming values of the right form that stand in the prompt ("in-text guess"), at this
+  /// length.
   virtual double in_text_guess(std::int64_t length_tokens) const = 0;
   /// Expected score (0..1) of values drawn blindly.
   virtual double blind_guess() const = 0;
@@ -75,15 +90,16 @@ class Task {
 };
 
 struct TaskEntry {
-  std::string_view name;                   ///< stored with results; stable for ever
-  std::int32_t version;                    ///< bump when any key would give a different sample
-  std::string_view group;                  ///< "niah_single", "niah_multikey", "variable_tracking", "lost_in_the_middle", …
-  std::string_view summary;                ///< one line
-  std::string_view source;                 ///< paper or benchmark it is modelled on
+  std::string_view name;     ///< stored with results; stable for ever
+  std::int32_t version;      ///< bump when any key would give a different sample
+  std::string_view group;    ///< "niah_single", "niah_multikey", "variable_tracking", "lost_in_the_middle", …
+  std::string_view summary;  ///< one line
+  std::string_view source;   ///< paper or benchmark it is modelled on
   bool has_ruler_variant;
   std::vector<OptionDescription> (*describe)();
   /// \throws ConfigError for unknown or bad options, or a pack, tokenizer or haystack the task cannot work with.
-  std::unique_ptr<Task> (*make)(const TaskEntry& entry, TaskVariant variant, const OptionSource& options, const TaskContext& context);
+  std::unique_ptr<Task> (*make)(const TaskEntry& entry, TaskVariant variant, const OptionSource& options,
+                                const TaskContext& context);
 };
 
 }  // namespace fathom::task

@@ -1,0 +1,174 @@
+#include "harness/task/fitting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "harness/core/hash.h"
+#include "harness/core/text_util.h"
+#include "harness/text/prose.h"
+
+namespace fathom::task {
+namespace {
+
+// The needed length depends on the length itself only through parts that grow by less than a token per token, so this
+// ends early.
+constexpr int kMaxLengthSteps = 64;
+
+}  // namespace
+
+std::int64_t total_tokens(const Sample& sample) {
+  return sample.prompt_tokens() + sample.think_budget + sample.generation_budget;
+}
+
+std::string word_lists_fingerprint(const text::PromptPack& pack) {
+  std::string words = pack.language();
+  const auto add = [&words](std::string_view list) { words += '\n' + join(text::word_list(list), "\n"); };
+  if (pack.language() == "en") {
+    add("adjectives_en");
+    add("nouns_en");
+  } else if (pack.language() == "zh") {
+    add("zh_adjectives");
+    add("zh_nouns");
+  }
+  return hash_hex(words);
+}
+
+FittedTask::FittedTask(TaskFrame frame) : frame_(std::move(frame)) {
+  FATHOM_CHECK(frame_.context.assembler != nullptr && frame_.context.pack != nullptr,
+               "a task needs an assembler and a pack");
+  address_.pack = frame_.context.pack->fingerprint();
+  address_.words = word_lists_fingerprint(*frame_.context.pack);
+  address_.haystack = frame_.haystack_fingerprint;
+  address_.tokenizer = frame_.context.assembler->tokenizer().fingerprint();
+  address_.assembler = frame_.context.assembler->fingerprint();
+  address_.pair = frame_.context.pair;
+}
+
+SampleKeyParts FittedTask::key_parts(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const {
+  SampleKeyParts key;
+  key.task = TaskName{frame_.name, frame_.variant}.full();
+  key.version = frame_.version;
+  key.parameters = parse_parameters(frame_.canonical_options);
+  key.length_tokens = cell.length_tokens;
+  key.depth_bp = cell.depth_bp;
+  key.index = index;
+  key.seed = seed;
+  key.pair = frame_.context.pair;
+  return key;
+}
+
+void FittedTask::stamp(Sample& sample, const SampleKeyParts& key) const {
+  sample.task = frame_.name;
+  sample.variant = frame_.variant;
+  sample.task_version = frame_.version;
+  sample.index = key.index;
+  sample.seed = key.seed;
+  sample.length_tokens = key.length_tokens.value_or(total_tokens(sample));
+  sample.depth_bp = key.depth_bp;
+  sample.key = sample_key(key);
+  AddressParts address = address_;
+  address.generation_budget = sample.generation_budget;
+  address.think_budget = sample.think_budget;
+  sample.address = sample_address(sample.key, address);
+}
+
+Sample FittedTask::make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const {
+  FATHOM_CHECK(index >= 0, "sample indices start at 0");
+  const SampleKeyParts key = key_parts(cell, index, seed);
+  const std::unique_ptr<SampleDraft> sample_draft = draft(key);
+  Sample sample = fit(*sample_draft, key);
+  sample_draft->finish(sample);
+  stamp(sample, key);
+  return sample;
+}
+
+Sample FittedTask::fit(const SampleDraft& draft, const SampleKeyParts& key) const {
+  const std::int64_t length = key.length_tokens.value();
+  const std::int64_t least_units = draft.min_units();
+  Sample least = draft.build(least_units);
+  if (total_tokens(least) > length) refuse_short(least, key);
+
+  // S(N) <= L - T - G - F, with F the prompt without any unit.
+  const std::int64_t least_tokens = draft.haystack(least_units, 0).measured->tokens(least_units);
+  const std::int64_t room = length - total_tokens(least) + least_tokens;
+  const HaystackCache::Entry haystack = draft.haystack(least_units, room + 1);
+  const MeasuredHaystack& measured = *haystack.measured;
+  std::int64_t n_units =
+      std::upper_bound(measured.end_tokens.begin(), measured.end_tokens.end(), room) - measured.end_tokens.begin();
+  if (measured.complete && n_units == measured.size() &&
+      room - measured.tokens(n_units) >= measured.largest_unit_tokens) {
+    const std::int64_t largest = length - room + measured.tokens(n_units);
+    throw TooLongError(
+        fmt::format("{}: length {} needs more haystack than there is: {}; largest feasible length here is {}",
+                    frame_.name, length, haystack.source->limit_reason(), largest),
+        largest);
+  }
+  while (n_units > least_units) {
+    Sample sample = draft.build(n_units);
+    const std::int64_t excess = total_tokens(sample) - length;
+    if (excess <= 0) return sample;
+    n_units -= std::max<std::int64_t>(1, excess / measured.largest_unit_tokens);
+  }
+  return least;
+}
+
+void FittedTask::refuse_short(const Sample& least, const SampleKeyParts& key) const {
+  const std::int64_t smallest = std::max(smallest_length_tokens(key.seed), needed_tokens(key));
+  throw TooShortError(
+      fmt::format("{}: length {} is too short: prompt {} + budget {} = {} tokens; smallest feasible length here is {}",
+                  frame_.name, key.length_tokens.value(), least.prompt_tokens(),
+                  least.generation_budget + least.think_budget, total_tokens(least), smallest),
+      smallest);
+}
+
+std::int64_t FittedTask::needed_tokens(const SampleKeyParts& key) const {
+  SampleKeyParts at = key;
+  std::int64_t length = 1;
+  for (int step = 0; step < kMaxLengthSteps; ++step) {
+    at.length_tokens = length;
+    const std::unique_ptr<SampleDraft> sample_draft = draft(at);
+    const std::int64_t needed = total_tokens(sample_draft->build(sample_draft->min_units()));
+    if (needed <= length) return length;
+    length = needed;
+  }
+  FATHOM_CHECK(false, "the smallest length does not settle");
+}
+
+std::int64_t FittedTask::smallest_length_tokens(std::uint64_t seed) const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = smallest_by_seed_.find(seed);
+    if (known != smallest_by_seed_.end()) return known->second;
+  }
+  std::vector<std::optional<std::int32_t>> depths = {std::nullopt};
+  if (sweeps_depth()) {
+    const std::vector<std::int32_t> probes = probe_depths();
+    depths.assign(probes.begin(), probes.end());
+  }
+  std::int64_t smallest = 1;
+  for (std::int64_t index = 0; index < std::max<std::int64_t>(1, frame_.context.n_samples); ++index) {
+    for (const std::optional<std::int32_t>& depth : depths) {
+      smallest = std::max(smallest, needed_tokens(key_parts({1, depth}, index, seed)));
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  smallest_by_seed_[seed] = smallest;
+  return smallest;
+}
+
+std::int64_t FittedTask::typical_units(std::int64_t length_tokens) const {
+  std::optional<std::int32_t> depth;
+  if (sweeps_depth()) depth = 0;
+  try {
+    return make_sample({length_tokens, depth}, 0, 0).haystack_units;
+  } catch (const TooShortError&) {
+    return draft(key_parts({length_tokens, depth}, 0, 0))->min_units();
+  } catch (const TooLongError&) {
+    return draft(key_parts({length_tokens, depth}, 0, 0))->min_units();
+  }
+}
+
+}  // namespace fathom::task

@@ -1,0 +1,55 @@
+#pragma once
+// A sample made of needles in a haystack: what niah, variable tracking and their relatives have in common.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/task/fitting.h"
+#include "harness/task/placement.h"
+#include "harness/task/prompt_build.h"
+
+namespace fathom::task {
+
+/// How RULER or balanced placement puts the needles.
+enum class PlacementRule { kBalanced, kRulerProse, kRulerUnits };
+
+/// Everything of one sample but the number of haystack units.
+struct NeedlePlan {
+  std::vector<std::string> needles;  ///< by rank, group by group
+  std::vector<NeedleGroup> groups;   ///< their sizes add up to needles.size()
+  bool chains = false;               ///< needles of a group keep their order in the text
+  PlacementRule rule = PlacementRule::kBalanced;
+  std::int64_t min_units = 0;
+  std::string joiner;  ///< between needles and their neighbours
+  PromptFrame frame;
+  AnswerPlan answer;
+  std::function<HaystackCache::Entry(std::int64_t min_units, std::int64_t min_tokens)> haystack;
+  std::function<void(Sample& sample)> finish;  ///< sets the candidates
+};
+
+class NeedleDraft : public SampleDraft {
+ public:
+  NeedleDraft(const TaskContext& context, SampleKeyParts key, NeedlePlan plan);
+
+  std::int64_t min_units() const override { return plan_.min_units; }
+  HaystackCache::Entry haystack(std::int64_t min_units, std::int64_t min_tokens) const override {
+    return plan_.haystack(min_units, min_tokens);
+  }
+  Sample build(std::int64_t n_units) const override;
+  void finish(Sample& sample) const override { plan_.finish(sample); }
+
+ private:
+  std::vector<Placement> place(const MeasuredHaystack& measured, std::int64_t n_units) const;
+  std::vector<Placement> place_in_ruler_order(std::vector<Placement> ascending) const;
+  std::vector<Placement> place_chains(const std::vector<Placement>& ascending) const;
+  std::vector<bool> gold_by_rank() const;
+
+  const TaskContext& context_;
+  SampleKeyParts key_;
+  NeedlePlan plan_;
+};
+
+}  // namespace fathom::task

@@ -1,0 +1,308 @@
+// Key-value retrieval from a JSON object (tasks specification 2.2; Liu et al. 2024, "Lost in the Middle", section 3).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/core/error.h"
+#include "harness/task/fitting.h"
+#include "harness/task/placement.h"
+#include "harness/task/prompt_build.h"
+#include "tasks/tasks.h"
+#include "tasks/value_pool.h"
+
+namespace fathom::tasks {
+namespace {
+
+using task::TaskVariant;
+
+constexpr std::int32_t kKvVersion = 1;
+constexpr std::int64_t kKvTaskBudget = 64;
+constexpr std::int64_t kKvLeastPairs = 4;
+constexpr std::int64_t kKvFixedSizes[] = {75, 140, 300};
+constexpr std::int64_t kKvFixedPlaces = 5;
+
+struct KvOptions {
+  std::int64_t fit = 1;
+  std::optional<std::int64_t> n;
+
+  void visit(OptionVisitor& v) {
+    v.integer("fit", fit, {0, 1}, "1: as many pairs as the length holds; 0: fixed sizes, whose length is measured.");
+    v.optional_integer("n", n, {2, 100000}, "Pairs with fit=0; auto: 75, 140 and 300 in turn.");
+  }
+};
+
+/// Pairs of one sample, in the order of the object. Pair j never depends on how many are used.
+class PairHaystack : public task::Haystack {
+ public:
+  PairHaystack(const ValuePool& keys, const ValuePool& values, RngKey key, std::string pair_text, std::string separator)
+      : keys_(keys),
+        values_(values),
+        key_(std::move(key)),
+        pair_text_(std::move(pair_text)),
+        separator_(std::move(separator)) {}
+
+  std::vector<task::HaystackUnit> units(std::int64_t begin, std::int64_t end) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fill_to(end);
+    std::vector<task::HaystackUnit> out;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto& [key, value] = pairs_[static_cast<std::size_t>(i)];
+      out.push_back({separator_, text::PromptPack::render(pair_text_, {{"key", key}, {"value", value}}), true});
+    }
+    return out;
+  }
+
+  std::optional<std::int64_t> size() const override {
+    constexpr double kUnlimited = 1e9;
+    const double most = std::min(keys_.size, values_.size);
+    if (most > kUnlimited) return std::nullopt;
+    return static_cast<std::int64_t>(most);
+  }
+
+  std::string limit_reason() const override {
+    return fmt::format("there are {:.0f} keys and {:.0f} values, and no two pairs share one", keys_.size, values_.size);
+  }
+
+  std::pair<std::string, std::string> pair(std::int64_t i) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fill_to(i + 1);
+    return pairs_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  void fill_to(std::int64_t end) const {
+    while (static_cast<std::int64_t>(pairs_.size()) < end) {
+      RngStream rng(key_.child(static_cast<std::int64_t>(pairs_.size())));
+      std::string key = used_.draw(keys_, rng);
+      pairs_.emplace_back(std::move(key), used_.draw(values_, rng));
+    }
+  }
+
+  const ValuePool& keys_;
+  const ValuePool& values_;
+  RngKey key_;
+  std::string pair_text_;
+  std::string separator_;
+  mutable std::mutex mutex_;
+  mutable DistinctDraws used_;
+  mutable std::vector<std::pair<std::string, std::string>> pairs_;
+};
+
+class KvTask : public task::FittedTask {
+ public:
+  KvTask(task::TaskFrame task_frame, const KvOptions& options, ValuePool keys, ValuePool values)
+      : FittedTask(std::move(task_frame)), options_(options), keys_(std::move(keys)), values_(std::move(values)) {}
+
+  task::Sample make_sample(const task::TaskCell& cell, std::int64_t index, std::uint64_t seed) const override;
+  std::int64_t smallest_length_tokens(std::uint64_t seed) const override;
+
+  bool sweeps_depth() const override { return fitted(); }
+  bool sweeps_length() const override { return fitted(); }
+  double in_text_guess(std::int64_t length_tokens) const override;
+  double blind_guess() const override { return 1.0 / values_.size; }
+
+  std::string pack_text(std::string_view name) const { return frame().context.pack->text("kv", name, frame().name); }
+  const task::TaskContext& context() const { return frame().context; }
+  const ValuePool& values() const { return values_; }
+  task::HaystackCache::Entry pairs(const task::SampleKeyParts& key, std::int64_t units, std::int64_t tokens) const;
+
+ protected:
+  std::unique_ptr<task::SampleDraft> draft(const task::SampleKeyParts& key) const override;
+  // Every place the gold pair can have in the smallest object.
+  std::vector<std::int32_t> probe_depths() const override { return {0, 3334, 6667, kDepthScale}; }
+
+ private:
+  bool fitted() const { return options_.fit == 1; }
+  std::int64_t fixed_size(std::int64_t index) const {
+    return options_.n.value_or(kKvFixedSizes[static_cast<std::size_t>(index) % std::size(kKvFixedSizes)]);
+  }
+  std::int32_t fixed_depth_bp(std::int64_t index) const {
+    const std::int64_t round = options_.n ? index : index / static_cast<std::int64_t>(std::size(kKvFixedSizes));
+    return static_cast<std::int32_t>(round % kKvFixedPlaces * kDepthScale / (kKvFixedPlaces - 1));
+  }
+
+  KvOptions options_;
+  ValuePool keys_;
+  ValuePool values_;
+  mutable task::HaystackCache cache_;
+};
+
+/// One object; the pair at floor((n - 1) * depth) is asked for.
+class KvDraft : public task::SampleDraft {
+ public:
+  KvDraft(const KvTask& kv, task::SampleKeyParts key, std::int32_t depth_bp)
+      : kv_(kv), key_(std::move(key)), depth_bp_(depth_bp) {}
+
+  std::int64_t min_units() const override { return kKvLeastPairs; }
+  task::HaystackCache::Entry haystack(std::int64_t units, std::int64_t tokens) const override {
+    return kv_.pairs(key_, units, tokens);
+  }
+  task::Sample build(std::int64_t n_units) const override;
+  void finish(task::Sample& sample) const override;
+
+ private:
+  std::int64_t gold_index(std::int64_t n_units) const { return (n_units - 1) * depth_bp_ / kDepthScale; }
+  task::AnswerPlan answer_plan(const std::string& value) const;
+
+  const KvTask& kv_;
+  task::SampleKeyParts key_;
+  std::int32_t depth_bp_;
+};
+
+const PairHaystack& as_pairs(const task::HaystackCache::Entry& entry) {
+  return dynamic_cast<const PairHaystack&>(*entry.source);
+}
+
+task::AnswerPlan KvDraft::answer_plan(const std::string& value) const {
+  task::AnswerPlan plan;
+  plan.references = {value};
+  plan.join = [](const std::vector<std::string>& values) { return values.front(); };
+  plan.task_budget = kKvTaskBudget;
+  plan.metric = task::TaskMetric::kPart;
+  return plan;
+}
+
+task::Sample KvDraft::build(std::int64_t n_units) const {
+  const task::HaystackCache::Entry entry = haystack(n_units, 0);
+  const std::int64_t gold = gold_index(n_units);
+  const auto [gold_key, gold_value] = as_pairs(entry).pair(gold);
+
+  task::ContextText context = task::join_context(*entry.measured, n_units, {}, {});
+  std::size_t gold_begin = 0;
+  for (std::int64_t i = 0; i < gold; ++i) {
+    const auto& units = entry.measured->units;
+    gold_begin +=
+        units[static_cast<std::size_t>(i)].text.size() + units[static_cast<std::size_t>(i + 1)].separator.size();
+  }
+  const std::string open = kv_.pack_text("open");
+  const std::size_t gold_bytes = entry.measured->units[static_cast<std::size_t>(gold)].text.size();
+  context.spans = {{open.size() + gold_begin, open.size() + gold_begin + gold_bytes}};
+  context.text = open + context.text + kv_.pack_text("close");
+
+  text::SlotValues values = {{"query", gold_key}};
+  for (const std::string_view name : {"intro", "lead", "question"}) {
+    values.emplace_back(name, text::PromptPack::render(kv_.pack_text(name), values));
+  }
+  const task::PromptFrame frame = task::render_layout(kv_.pack_text("layout"), values,
+                                                      text::PromptPack::render(kv_.pack_text("answer_prefix"), values));
+
+  task::Sample sample;
+  const task::PromptPositions positions = task::fill_prompt(sample, kv_.context(), frame, context);
+  task::fill_answer(sample, kv_.context(), answer_plan(gold_value), positions.context_end_byte);
+  sample.haystack_units = n_units;
+  task::NeedlePlace place;
+  place.requested_depth_bp = depth_bp_;
+  place.actual_depth_bp = task::PlacementSpace(*entry.measured, n_units).depth_bp(gold);
+  place.first_token = positions.span_tokens.front().first;
+  place.last_token = positions.span_tokens.front().second;
+  sample.needles = {place};
+  return sample;
+}
+
+void KvDraft::finish(task::Sample& sample) const {
+  const task::HaystackCache::Entry entry = haystack(sample.haystack_units, 0);
+  const std::int64_t gold = gold_index(sample.haystack_units);
+  std::vector<std::vector<std::string>> others;
+  DistinctDraws used;
+  for (std::int64_t i = 0; i < sample.haystack_units; ++i) {
+    const auto [key, value] = as_pairs(entry).pair(i);
+    used.add(key);
+    used.add(value);
+    if (i != gold) others.push_back({value});
+  }
+  RngStream aux = task::sample_stream(key_, task::SampleStream::kAux);
+  sample.candidates =
+      task::make_candidates(sample, answer_plan(sample.references.front()), std::move(others), aux, [&]() {
+        std::optional<std::vector<std::string>> fresh;
+        if (auto value = used.try_draw(kv_.values(), aux)) fresh = {*std::move(value)};
+        return fresh;
+      });
+}
+
+task::HaystackCache::Entry KvTask::pairs(const task::SampleKeyParts& key, std::int64_t units,
+                                         std::int64_t tokens) const {
+  const RngKey hay = task::stream_key(key, task::SampleStream::kHay);
+  const auto make = [&] {
+    return std::make_shared<const PairHaystack>(keys_, values_, hay, pack_text("pair"), pack_text("pair_sep"));
+  };
+  return cache_.get(hay.text(), make, frame().context.assembler->tokenizer(), units, tokens);
+}
+
+std::unique_ptr<task::SampleDraft> KvTask::draft(const task::SampleKeyParts& key) const {
+  const std::int64_t stratum = key.index % task::kDepthStrata;
+  const auto balanced = static_cast<std::int32_t>(stratum * kDepthScale / (task::kDepthStrata - 1));
+  return std::make_unique<KvDraft>(*this, key, fitted() ? key.depth_bp.value_or(balanced) : fixed_depth_bp(key.index));
+}
+
+task::Sample KvTask::make_sample(const task::TaskCell& cell, std::int64_t index, std::uint64_t seed) const {
+  if (fitted()) return FittedTask::make_sample(cell, index, seed);
+  task::SampleKeyParts key = key_parts(cell, index, seed);
+  key.length_tokens.reset();
+  key.depth_bp.reset();
+  const std::unique_ptr<task::SampleDraft> sample_draft = draft(key);
+  task::Sample sample = sample_draft->build(fixed_size(index));
+  sample_draft->finish(sample);
+  stamp(sample, key);
+  return sample;
+}
+
+std::int64_t KvTask::smallest_length_tokens(std::uint64_t seed) const {
+  if (fitted()) return FittedTask::smallest_length_tokens(seed);
+  std::int64_t smallest = 0;
+  for (std::int64_t index = 0; index < std::max<std::int64_t>(1, frame().context.n_samples); ++index) {
+    smallest = std::max(smallest, make_sample({}, index, seed).length_tokens);
+  }
+  return smallest;
+}
+
+double KvTask::in_text_guess(std::int64_t length_tokens) const {
+  if (fitted()) return 1.0 / static_cast<double>(typical_units(length_tokens));
+  double sum = 0;
+  for (std::size_t i = 0; i < std::size(kKvFixedSizes); ++i)
+    sum += 1.0 / static_cast<double>(fixed_size(static_cast<std::int64_t>(i)));
+  return sum / static_cast<double>(std::size(kKvFixedSizes));
+}
+
+std::unique_ptr<task::Task> make_kv(const task::TaskEntry& entry, TaskVariant variant, const OptionSource& source,
+                                    const task::TaskContext& context) {
+  KvOptions options;
+  bind_options(options, source);
+  const bool closed = context.pack->closed_vocabulary();
+  ValuePool keys = closed ? word_keys(context) : uuids(context);
+  ValuePool values = closed ? value_words(context) : uuids(context);
+  const std::int64_t most =
+      options.fit == 1 ? kKvLeastPairs : options.n.value_or(kKvFixedSizes[std::size(kKvFixedSizes) - 1]);
+  if (!keys.holds(most) || !values.holds(most)) {
+    throw ConfigError(
+        fmt::format("{}: {} pairs need as many keys and values, but there are {:.0f} and {:.0f}; set n or fit = 1",
+                    entry.name, most, keys.size, values.size));
+  }
+  task::TaskFrame frame{std::string(entry.name), entry.version, variant, canonical_options(options), "pairs", context};
+  return std::make_unique<KvTask>(std::move(frame), options, std::move(keys), std::move(values));
+}
+
+std::vector<OptionDescription> describe_kv() {
+  return describe_options(KvOptions{});
+}
+
+}  // namespace
+
+task::TaskEntry entries::kv_entry() {
+  return {"kv",
+          kKvVersion,
+          "lost_in_the_middle",
+          "A JSON object of random keys and values; the value of one key is asked for.",
+          "Lost in the Middle (Liu et al. 2024), section 3",
+          false,
+          &describe_kv,
+          &make_kv};
+}
+
+}  // namespace fathom::tasks

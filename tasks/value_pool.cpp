@@ -1,0 +1,175 @@
+#include "tasks/value_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/core/error.h"
+#include "harness/core/text_util.h"
+#include "harness/text/prose.h"
+#include "harness/text/word_tokenizer.h"
+
+namespace fathom::tasks {
+namespace {
+
+constexpr std::int64_t kWordsPerClosedUuid = 4;
+// Far above what a nearly used-up pool of a few hundred words needs; reached only if nothing is allowed.
+constexpr int kMaxDrawAttempts = 100000;
+
+bool closed(const task::TaskContext& context) {
+  return context.pack->closed_vocabulary();
+}
+
+text::VocabularySpec vocabulary(const task::TaskContext& context) {
+  const auto* words = dynamic_cast<const text::WordTokenizer*>(&context.assembler->tokenizer());
+  return words != nullptr ? words->spec() : text::VocabularySpec{};
+}
+
+ValuePool pool_words(char letter, std::int64_t n_words, std::int64_t words_per_value) {
+  ValuePool pool;
+  pool.size = std::pow(static_cast<double>(n_words), static_cast<double>(words_per_value));
+  pool.draw = [letter, n_words, words_per_value](RngStream& rng) {
+    std::string value;
+    for (std::int64_t i = 0; i < words_per_value; ++i) {
+      if (i > 0) value += ' ';
+      value += letter + std::to_string(rng.uniform_index(static_cast<std::uint64_t>(n_words)));
+    }
+    return value;
+  };
+  return pool;
+}
+
+ValuePool digit_words(const task::TaskContext& context, std::int64_t n_digits) {
+  const auto* words = dynamic_cast<const text::WordTokenizer*>(&context.assembler->tokenizer());
+  if (words == nullptr || words->spec().n_digits < 10) {
+    throw ConfigError(
+        "digits needs a vocabulary with the words 0 to 9, which this model's does not have; leave the option out");
+  }
+  ValuePool pool;
+  pool.size = std::pow(10.0, static_cast<double>(n_digits));
+  pool.draw = [n_digits](RngStream& rng) {
+    std::string value;
+    for (std::int64_t i = 0; i < n_digits; ++i) {
+      if (i > 0) value += ' ';
+      value += static_cast<char>('0' + rng.uniform_index(10));
+    }
+    return value;
+  };
+  return pool;
+}
+
+std::string draw_uuid(RngStream& rng) {
+  std::uint64_t high = rng.next_u64();
+  std::uint64_t low = rng.next_u64();
+  high = (high & 0xffffffffffff0fffULL) | 0x0000000000004000ULL;  // version 4
+  low = (low & 0x3fffffffffffffffULL) | 0x8000000000000000ULL;    // variant 1
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48,
+                     low & 0xffffffffffffULL);
+}
+
+}  // namespace
+
+ValuePool word_keys(const task::TaskContext& context) {
+  if (closed(context)) return pool_words('k', vocabulary(context).n_keys, 1);
+  const std::string& language = context.pack->language();
+  if (language != "en" && language != "zh") {
+    throw ConfigError(fmt::format("pack '{}' has language = {}, but word keys need the word lists of en or zh",
+                                  context.pack->name(), language));
+  }
+  const bool english = language == "en";
+  const std::vector<std::string>& adjectives = text::word_list(english ? "adjectives_en" : "zh_adjectives");
+  const std::vector<std::string>& nouns = text::word_list(english ? "nouns_en" : "zh_nouns");
+  ValuePool pool;
+  pool.size = static_cast<double>(adjectives.size()) * static_cast<double>(nouns.size());
+  pool.draw = [&adjectives, &nouns, joiner = context.pack->text("common", "key_join")](RngStream& rng) {
+    const std::string& adjective = adjectives[rng.uniform_index(adjectives.size())];
+    return adjective + joiner + nouns[rng.uniform_index(nouns.size())];
+  };
+  return pool;
+}
+
+ValuePool integers(const task::TaskContext& context, std::int64_t low, std::int64_t high) {
+  if (closed(context)) return value_words(context);
+  ValuePool pool;
+  pool.size = static_cast<double>(high - low + 1);
+  pool.draw = [low, high](RngStream& rng) { return std::to_string(rng.uniform_int(low, high)); };
+  return pool;
+}
+
+ValuePool numbers(const task::TaskContext& context, std::optional<std::int64_t> n_digits, std::int64_t default_digits) {
+  if (closed(context)) return n_digits ? digit_words(context, *n_digits) : value_words(context);
+  std::int64_t low = 1;
+  for (std::int64_t i = 1; i < n_digits.value_or(default_digits); ++i) low *= 10;
+  return integers(context, low, low * 10 - 1);
+}
+
+ValuePool uuids(const task::TaskContext& context) {
+  if (closed(context)) return pool_words('v', vocabulary(context).n_values, kWordsPerClosedUuid);
+  return {std::pow(2.0, 122), &draw_uuid};
+}
+
+ValuePool names(const task::TaskContext& context, std::int64_t n_letters) {
+  if (closed(context)) return pool_words('k', vocabulary(context).n_keys, 1);
+  ValuePool pool;
+  pool.size = std::pow(26.0, static_cast<double>(n_letters));
+  pool.draw = [n_letters](RngStream& rng) {
+    std::string name;
+    for (std::int64_t i = 0; i < n_letters; ++i) name += static_cast<char>('A' + rng.uniform_index(26));
+    return name;
+  };
+  return pool;
+}
+
+ValuePool value_words(const task::TaskContext& context) {
+  return pool_words('v', vocabulary(context).n_values, 1);
+}
+
+std::optional<std::string> DistinctDraws::try_draw(const ValuePool& pool, RngStream& rng) {
+  for (int attempt = 0; attempt < kMaxDrawAttempts; ++attempt) {
+    std::string value = pool.draw(rng);
+    if (used_.count(value) != 0 || (rejected_ && rejected_(value))) {
+      // A small pool may be used up. After 20 draws a value, one that is left would have come but for a chance of
+      // e^-20.
+      if (static_cast<double>(used_.size()) >= pool.size && attempt > 20.0 * pool.size) return std::nullopt;
+      continue;
+    }
+    used_.insert(value);
+    return value;
+  }
+  return std::nullopt;
+}
+
+std::string DistinctDraws::draw(const ValuePool& pool, RngStream& rng) {
+  auto value = try_draw(pool, rng);
+  FATHOM_CHECK(value.has_value(), "no value is left to draw");
+  return *std::move(value);
+}
+
+std::vector<std::string> DistinctDraws::draw(const ValuePool& pool, RngStream& rng, std::int64_t count) {
+  std::vector<std::string> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(draw(pool, rng));
+  return values;
+}
+
+TextCollisions::TextCollisions(std::string fixed_text, std::function<std::string()> haystack_text)
+    : fixed_text_(ascii_lower(fixed_text)), haystack_text_(std::move(haystack_text)) {}
+
+bool TextCollisions::contains(const std::string& value) {
+  const std::string lower = ascii_lower(value);
+  if (fixed_text_.find(lower) != std::string::npos) return true;
+  if (!haystack_text_) return false;
+  if (!haystack_lower_) haystack_lower_ = ascii_lower(haystack_text_());
+  return haystack_lower_->find(lower) != std::string::npos;
+}
+
+std::string haystack_text(const task::MeasuredHaystack& haystack) {
+  std::string text;
+  for (const task::HaystackUnit& unit : haystack.units) text += unit.separator + unit.text;
+  return text;
+}
+
+}  // namespace fathom::tasks
