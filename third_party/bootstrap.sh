@@ -69,7 +69,7 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root="sudo"
 fi
 say "installing: $missing"
-apt_options="-y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
+apt_options="-y -qq --no-install-recommends -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 update ||
   fail "apt-get update failed; is there a network? needed: $missing"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get $apt_options install $missing >/dev/null ||

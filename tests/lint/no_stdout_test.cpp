@@ -1,7 +1,8 @@
 // The library reports through return values, exceptions and Logger; only the command line prints, ends the process and
 // asks the environment. The store may also read the clock: a row says when it was made.
 
-#include <regex>
+#include <cctype>
+#include <set>
 
 #include "tests/lint/source_tree.h"
 #include "tests/support/catch.h"
@@ -12,24 +13,48 @@ using fathom::lint::SourceFile;
 namespace {
 
 struct Forbidden {
-  std::regex pattern;
+  std::set<std::string> names;  ///< as written in the code, qualified
   std::string what;
   std::string also_allowed_in;  ///< a module besides cli
 };
 
-const std::vector<Forbidden>& forbidden_calls() {
+const std::vector<Forbidden>& forbidden_names() {
   static const std::vector<Forbidden> table = {
-      {std::regex("\\bstd::(cout|cerr|clog|cin)\\b"), "prints or reads the terminal", ""},
-      {std::regex("\\b(fmt::print|f?printf|puts|fputs|putchar|perror)\\s*\\("), "prints", ""},
-      {std::regex("(^|[^.>\\w:])(std::|::)?(exit|_Exit|quick_exit|abort|terminate)\\s*\\("), "ends the process", ""},
-      {std::regex("\\b(getenv|secure_getenv|setenv|putenv)\\s*\\("), "reads or writes the environment", ""},
+      {{"std::cout", "std::cerr", "std::clog", "std::cin"}, "prints or reads the terminal", ""},
+      {{"fmt::print", "printf", "std::printf", "fprintf", "std::fprintf", "puts", "std::puts", "perror"}, "prints", ""},
+      {{"exit", "std::exit", "_Exit", "std::_Exit", "quick_exit", "std::quick_exit", "abort", "std::abort",
+        "std::terminate"},
+       "ends the process",
+       ""},
+      {{"getenv", "std::getenv", "secure_getenv", "setenv", "putenv"}, "reads or writes the environment", ""},
       // Durations are measured with steady_clock, which says nothing about when.
-      {std::regex("\\b(system_clock|high_resolution_clock|gettimeofday|localtime|gmtime)\\b|\\bstd::time\\s*\\("),
-       "reads the clock", "store"},
-      {std::regex("\\b(std::random_device|std::rand|std::srand|std::shuffle)\\b|\\bstd::\\w+_distribution\\b"),
-       "draws numbers outside RngStream", ""},
+      {{"std::chrono::system_clock", "std::chrono::high_resolution_clock", "gettimeofday", "std::time", "time",
+        "localtime", "std::localtime", "gmtime", "std::gmtime", "gmtime_r", "localtime_r"},
+       "reads the clock",
+       "store"},
+      {{"std::random_device", "std::rand", "rand", "std::srand", "std::shuffle", "std::uniform_int_distribution",
+        "std::uniform_real_distribution", "std::normal_distribution", "std::discrete_distribution"},
+       "draws numbers outside RngStream",
+       ""},
   };
   return table;
+}
+
+/// The name that a word is the end of, with its qualifiers; empty for a member (`scope.exit()`, `p->exit()`).
+std::string qualified_name(const std::string& code, const fathom::lint::Word& word) {
+  std::size_t begin = word.offset;
+  const auto in_name = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':'; };
+  while (begin > 0 && in_name(code[begin - 1])) --begin;
+  if (begin > 0 && code[begin - 1] == '.') return "";
+  if (begin > 1 && code.compare(begin - 2, 2, "->") == 0) return "";
+  const std::size_t end = word.offset + word.text.size();
+  while (begin < end && code[begin] == ':') ++begin;
+  return code.substr(begin, end - begin);
+}
+
+/// A plain word is a call only before '('; a qualified one is what it says anywhere.
+bool is_use(const std::string& code, const fathom::lint::Word& word, const std::string& name) {
+  return name.find(':') != std::string::npos || code[word.offset + word.text.size()] == '(';
 }
 
 Findings check_calls(const SourceFile& file) {
@@ -37,12 +62,13 @@ Findings check_calls(const SourceFile& file) {
   const std::string module = fathom::lint::module_of(file.path);
   if (module == "cli") return findings;
   const std::string code = fathom::lint::blank_comments_and_literals(file.text);
-  for (const Forbidden& call : forbidden_calls()) {
-    if (module == call.also_allowed_in) continue;
-    for (std::sregex_iterator it(code.begin(), code.end(), call.pattern), end; it != end; ++it) {
-      const auto offset = static_cast<std::size_t>(it->position() + it->length() - 1);
-      findings.push_back(file.path + ":" + std::to_string(fathom::lint::line_of(code, offset)) + ": " + call.what +
-                         "; only harness/cli may");
+  for (const fathom::lint::Word& word : fathom::lint::words_of(code)) {
+    const std::string name = qualified_name(code, word);
+    for (const Forbidden& forbidden : forbidden_names()) {
+      if (module == forbidden.also_allowed_in || forbidden.names.count(name) == 0 || !is_use(code, word, name))
+        continue;
+      findings.push_back(file.path + ":" + std::to_string(fathom::lint::line_of(code, word.offset)) + ": " +
+                         forbidden.what + "; only harness/cli may");
     }
   }
   return findings;

@@ -1,6 +1,7 @@
 #include "tests/lint/source_tree.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -76,6 +77,20 @@ std::string blank_comments_and_literals(std::string_view code) {
     i = std::max(end, i + 1);
   }
   return out;
+}
+
+std::vector<Word> words_of(std::string_view text) {
+  const auto in_word = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
+  std::vector<Word> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (in_word(end)) ++end;
+    if (end > begin) words.push_back({text.substr(begin, end - begin), begin});
+    begin = std::max(end, begin + 1);
+  }
+  return words;
 }
 
 std::int64_t line_of(std::string_view text, std::size_t offset) {

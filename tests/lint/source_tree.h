@@ -27,6 +27,14 @@ std::string read_project_file(const std::string& path);
 /// Comments, string and character literals replaced by blanks; line breaks stay, so that line numbers do too.
 std::string blank_comments_and_literals(std::string_view code);
 
+struct Word {
+  std::string_view text;
+  std::size_t offset = 0;
+};
+
+/// Identifiers and numbers of a text. std::regex would take seconds on the whole tree.
+std::vector<Word> words_of(std::string_view text);
+
 /// Line number, counted from 1, of a byte offset.
 std::int64_t line_of(std::string_view text, std::size_t offset);
 
