@@ -15,14 +15,15 @@
 namespace fathom::checkpoint {
 
 /// Canonical tensor names (row-major, [out, in] for matrices), whatever the file calls them:
-///   token_embedding [vocab, d_model] · position_embedding [positions, d_model] · final_norm.weight/.bias · head.weight [vocab, d_model] (absent if tied)
-///   layers.N.attention_norm.weight/.bias · layers.N.attention.{q,k,v,o}.weight/.bias · layers.N.mlp_norm.weight/.bias
-///   layers.N.mlp.{gate,up,down}.weight/.bias · layers.N.position.* (the scheme's own parameters)
+///   token_embedding [vocab, d_model] · position_embedding [positions, d_model] · final_norm.weight/.bias · head.weight
+///   [vocab, d_model] (absent if tied) layers.N.attention_norm.weight/.bias · layers.N.attention.{q,k,v,o}.weight/.bias
+///   · layers.N.mlp_norm.weight/.bias layers.N.mlp.{gate,up,down}.weight/.bias · layers.N.position.* (the scheme's own
+///   parameters)
 /// Query and key rows stand in the layout that PositionSpec.layout says.
 struct TensorInfo {
-  std::string name;                  ///< canonical
+  std::string name;  ///< canonical
   std::vector<std::int64_t> shape;
-  std::string stored_type;           ///< "F32", "Q4_1", …
+  std::string stored_type;  ///< "F32", "Q4_1", …
 };
 
 class Checkpoint {
@@ -30,9 +31,9 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
   virtual const DecoderConfig& config() const = 0;
   virtual const std::vector<TensorInfo>& tensors() const = 0;
-  /// Dequantises rows [row_begin, row_end) of a tensor (its first dimension; a vector counts as one row... of its elements) into float32.
-  /// \param out  (row_end - row_begin) * product of the other dimensions values.
-  /// \throws ModelError for an unknown name.
+  /// Dequantises rows [row_begin, row_end) of a tensor (its first dimension; a vector counts as one row... of its
+  /// elements) into float32. \param out  (row_end - row_begin) * product of the other dimensions values. \throws
+  /// ModelError for an unknown name.
   virtual void read_float32(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const = 0;
   virtual std::unique_ptr<text::Tokenizer> make_tokenizer() const = 0;
   /// The checkpoint's chat template, where it has a known one.

@@ -1,5 +1,6 @@
 #pragma once
-// The resolved description of a decoder: what Hugging Face's config.json and GGUF metadata are translated into, once. Plain structs.
+// The resolved description of a decoder: what Hugging Face's config.json and GGUF metadata are translated into, once.
+// Plain structs.
 
 #include <cstdint>
 #include <map>
@@ -14,30 +15,31 @@
 namespace fathom::checkpoint {
 
 enum class RopeLayout {
-  kSplitHalf,                 ///< pairs (i, i + r/2)
-  kInterleaved,               ///< pairs (2i, 2i + 1)
-  kInterleavedInSplitOut      ///< reads pairs (2i, 2i + 1), writes halves (DeepSeek in Hugging Face's form)
+  kSplitHalf,             ///< pairs (i, i + r/2)
+  kInterleaved,           ///< pairs (2i, 2i + 1)
+  kInterleavedInSplitOut  ///< reads pairs (2i, 2i + 1), writes halves (DeepSeek in Hugging Face's form)
 };
 enum class RotarySide { kPrefix, kSuffix };
 
 std::string_view to_string(RopeLayout layout);  // "split_half", "interleaved", "interleaved_in_split_out"
+std::string_view to_string(RotarySide side);    // "prefix", "suffix"
 
-/// How a scaling method is named and parametrised; resolved into frequencies by make_scaling().
+/// How a scaling method is named and parametrised; resolved by resolve_frequencies().
 struct ScalingSpec {
   std::string method = "none";
   double factor = 1;
-  std::int64_t original_context = 0;     ///< L0
+  std::int64_t original_context = 0;  ///< L0
   rope::LengthPolicy length_policy = rope::LengthPolicy::kConsistent;
-  std::int64_t frozen_length = 0;        ///< for kFrozen
-  OptionSource options;                  ///< the method's own knobs
+  std::int64_t frozen_length = 0;  ///< for kFrozen
+  OptionSource options;            ///< the method's own knobs
 };
 
 /// Position settings of one layer.
 struct PositionSpec {
-  std::string kind = "rope";             ///< name in the position registry: rope, nope, alibi, learned, …
+  std::string kind = "rope";  ///< name in the position registry: rope, nope, alibi, learned, …
   RopeLayout layout = RopeLayout::kSplitHalf;
   RotarySide side = RotarySide::kPrefix;
-  std::int64_t rotary_dim = 0;           ///< 0 where nothing rotates
+  std::int64_t rotary_dim = 0;  ///< 0 where nothing rotates
   double rope_base = 0;
   ScalingSpec scaling;
   std::map<std::string, std::string> options;  ///< the scheme's own options, canonical text
@@ -51,26 +53,26 @@ struct LayerSpec {
   std::int64_t n_kv_heads = 0;
   std::int64_t d_head = 0;
   std::int64_t d_ff = 0;
-  std::optional<std::int64_t> window;    ///< key j visible iff i - window < j <= i
-  std::optional<double> softmax_scale;   ///< nothing = 1 / sqrt(d_head)
+  std::optional<std::int64_t> window;   ///< key j visible iff i - window < j <= i
+  std::optional<double> softmax_scale;  ///< nothing = 1 / sqrt(d_head)
   PositionSpec position;
 };
 
 struct DecoderConfig {
   std::string name;
-  std::string architecture;              ///< "llama", …; "fathom" for models trained here
+  std::string architecture;  ///< "llama", …; "fathom" for models trained here
   std::int64_t vocab_size = 0;
   std::int64_t d_model = 0;
   std::vector<LayerSpec> layers;
-  std::int64_t claimed_context = 0;      ///< declared by the maker
+  std::int64_t claimed_context = 0;             ///< declared by the maker
   std::optional<std::int64_t> trained_context;  ///< longest sequence of training, where known
 
   NormKind norm = NormKind::kRms;
   double norm_eps = 1e-5;
-  bool norm_bias = false;                ///< LayerNorm with bias
+  bool norm_bias = false;  ///< LayerNorm with bias
   Activation activation = Activation::kSilu;
-  bool gated_mlp = true;                 ///< act(gate(x)) * up(x); false: act(up(x))
-  bool attention_bias = false;           ///< bias on q, k, v
+  bool gated_mlp = true;        ///< act(gate(x)) * up(x); false: act(up(x))
+  bool attention_bias = false;  ///< bias on q, k, v
   bool attention_out_bias = false;
   bool mlp_bias = false;
   bool tied_head = false;
@@ -79,14 +81,16 @@ struct DecoderConfig {
   std::int64_t n_layers() const { return static_cast<std::int64_t>(layers.size()); }
 };
 
-/// The frequency list in force for one layer at a sequence length; empty list where nothing rotates.
+/// The frequency list in force for one layer at a sequence length; empty list where nothing rotates. Under kFrozen it
+/// is the list of the frozen length; under kHf that of a model that has seen nothing longer. \throws ConfigError  for
+/// what the scaling method cannot do.
 rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int64_t seq_len);
 /// True if the list changes with the sequence length under the spec's policy.
 bool depends_on_length(const PositionSpec& position);
 
 /// What a user may change at test time on any model with rotation; absent members leave what the file says.
 struct PositionOverride {
-  std::optional<std::string> scaling;    ///< method name, "declared" (what the file says) or "base" (theta times factor)
+  std::optional<std::string> scaling;  ///< method name, "declared" (what the file says) or "base" (theta times factor)
   double factor = 1;
   std::optional<std::int64_t> original_context;
   std::optional<double> rope_base;
@@ -95,7 +99,8 @@ struct PositionOverride {
   OptionSource scaling_options;
 };
 
-/// Applies an override to every rotating layer. \throws ConfigError if the model has none and a scaling other than none is asked for.
+/// Applies an override to every rotating layer. \throws ConfigError if the model has none and a scaling other than none
+/// is asked for.
 DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change);
 
 /// Canonical text of all position settings (for identities and the report).

@@ -25,6 +25,28 @@ std::vector<double> default_inv_freq(std::int64_t rotary_dim, double base) {
   return inv_freq;
 }
 
+std::string_view to_string(LengthPolicy policy) {
+  switch (policy) {
+    case LengthPolicy::kFixed:
+      return "fixed";
+    case LengthPolicy::kConsistent:
+      return "consistent";
+    case LengthPolicy::kFrozen:
+      return "frozen";
+    case LengthPolicy::kHf:
+      return "hf";
+  }
+  return "";
+}
+
+LengthPolicy parse_length_policy(std::string_view name) {
+  for (const LengthPolicy policy :
+       {LengthPolicy::kFixed, LengthPolicy::kConsistent, LengthPolicy::kFrozen, LengthPolicy::kHf}) {
+    if (to_string(policy) == name) return policy;
+  }
+  throw ConfigError(fmt::format("scaling: mode = '{}' must be fixed, consistent, frozen or hf", name));
+}
+
 const Registry<RopeScalingEntry>& scalings() {
   static const Registry<RopeScalingEntry> registry("scaling method", {
 #define FATHOM_ROPE_SCALING(name) methods::name##_entry(),

@@ -37,6 +37,11 @@ enum class LengthPolicy {
   kHf           ///< history dependent as in the Hugging Face implementation; for parity only
 };
 
+/// "fixed", "consistent", "frozen", "hf".
+std::string_view to_string(LengthPolicy policy);
+/// \throws ConfigError  for another name.
+LengthPolicy parse_length_policy(std::string_view name);
+
 class RopeScaling {
  public:
   virtual ~RopeScaling() = default;

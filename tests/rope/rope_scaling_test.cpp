@@ -159,7 +159,9 @@ TEST_CASE("longrope: frequencies equal the golden values on both sides of the or
 }
 
 TEST_CASE("longrope: the attention factor follows the golden table", "[rope][longrope]") {
-  for (const json& c : test::read_golden("rope_longrope.json")["attention_factor_table"]) {
+  const json golden = test::read_golden("rope_longrope.json");
+  CHECK(golden["attention_factor_table"].size() == 5);
+  for (const json& c : golden["attention_factor_table"]) {
     const OptionSource lists("[test]", {{"short_factor", "1,1"}, {"long_factor", "1,2"}});
     const RopeGeometry geometry{4, 10000, c["original_max_position_embeddings"]};
     const auto got = scalings().at("longrope").make(c["factor"], lists)->frequencies(geometry, 1);
@@ -212,7 +214,9 @@ TEST_CASE("yarn: the paper's printed ramp equals its golden list and differs fro
 }
 
 TEST_CASE("yarn: DeepSeek's softmax scale equals the golden value", "[rope][yarn]") {
-  for (const json& c : test::read_golden("rope_yarn_subset.json")["deepseek_softmax_scale"]) {
+  const json golden = test::read_golden("rope_yarn_subset.json");
+  CHECK(golden["deepseek_softmax_scale"].size() == 3);
+  for (const json& c : golden["deepseek_softmax_scale"]) {
     const std::string k = format_double(c["mscale_all_dim"].get<double>());
     const OptionSource options("[test]", {{"mscale", k}, {"mscale_all_dim", k}, {"softmax_mscale", "on"}});
     const auto got = scalings().at("yarn").make(c["factor"], options)->frequencies({64, 10000, 4096}, 1);

@@ -1,0 +1,257 @@
+#include "harness/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/dequantize.h"
+#include "harness/checkpoint/gguf_file.h"
+#include "harness/checkpoint/json_reader.h"
+#include "harness/checkpoint/mapped_file.h"
+#include "harness/checkpoint/safetensors_file.h"
+#include "harness/checkpoint/tokenizer_source.h"
+#include "harness/core/error.h"
+#include "harness/core/hash.h"
+#include "harness/core/text_util.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+constexpr int kConfigMaxDepth = 16;
+
+/// What both containers have to say about a tensor.
+struct StoredTensor {
+  std::vector<std::int64_t> shape;
+  const StorageType* type = nullptr;
+  const std::uint8_t* data = nullptr;
+};
+
+using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// Tensors under canonical names, with the reading of rows; the parts that differ by container are below.
+class MappedCheckpoint : public Checkpoint {
+ public:
+  const DecoderConfig& config() const override { return config_; }
+  const std::vector<TensorInfo>& tensors() const override { return infos_; }
+
+  void read_float32(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const override {
+    const auto found = stored_.find(name);
+    if (found == stored_.end()) throw ModelError(fmt::format("model: {} has no tensor '{}'", where_, name));
+    const StoredTensor& tensor = found->second;
+    const std::int64_t n_rows = tensor.shape.empty() ? 1 : tensor.shape.front();
+    if (row_begin < 0 || row_begin > row_end || row_end > n_rows) {
+      throw ModelError(fmt::format("model: {}: rows {} to {} of tensor '{}' do not exist; it has {}", where_, row_begin,
+                                   row_end, name, n_rows));
+    }
+    std::int64_t row_size = 1;
+    for (std::size_t i = 1; i < tensor.shape.size(); ++i) row_size *= tensor.shape[i];
+    dequantize_range(*tensor.type, tensor.data, row_begin * row_size, row_end * row_size, out);
+  }
+
+  std::string fingerprint() const override {
+    std::call_once(fingerprint_once_, [this] {
+      StreamingHash hash;
+      for (const std::string_view part : fingerprint_parts()) {
+        hash.update(fmt::format("{}:", part.size()));
+        hash.update(part);
+      }
+      fingerprint_ = to_hex(hash.digest());
+    });
+    return fingerprint_;
+  }
+
+ protected:
+  MappedCheckpoint(std::string where, DecoderConfig config) : where_(std::move(where)), config_(std::move(config)) {}
+
+  /// The bytes that shape the model's results.
+  virtual std::vector<std::string_view> fingerprint_parts() const = 0;
+
+  /// Gives every tensor its canonical name. \throws ModelError  for a missing, surplus or wrongly shaped one.
+  void adopt(const StoredTensors& found, const std::vector<TensorRule>& rules, const ArchitectureEntry& family) {
+    if (family.names_are_canonical) {
+      for (const auto& [name, tensor] : found) add(name, tensor);
+      return;
+    }
+    std::set<std::string, std::less<>> known;
+    for (const TensorRule& rule : rules) {
+      known.insert(rule.stored);
+      const auto entry = found.find(rule.stored);
+      if (entry == found.end()) {
+        throw ModelError(fmt::format("model: {} has no tensor '{}' ({})", where_, rule.stored, rule.canonical));
+      }
+      if (entry->second.shape != rule.shape) {
+        throw ModelError(fmt::format("model: {}: tensor '{}' has shape {}, the configuration asks for {}", where_,
+                                     rule.stored, shape_text(entry->second.shape), shape_text(rule.shape)));
+      }
+      add(rule.canonical, entry->second);
+    }
+    for (const auto& [name, tensor] : found) {
+      if (known.count(name) != 0 || family.is_ignored(name)) continue;
+      throw ModelError(fmt::format("model: {}: tensor '{}' is unknown to architecture {}", where_, name, family.name));
+    }
+  }
+
+  const std::string& where() const { return where_; }
+  void set_default_name(const std::string& name) {
+    if (config_.name.empty()) config_.name = name;
+  }
+
+ private:
+  void add(const std::string& canonical, const StoredTensor& tensor) {
+    infos_.push_back({canonical, tensor.shape, std::string(tensor.type->name)});
+    stored_.emplace(canonical, tensor);
+  }
+
+  std::string where_;
+  DecoderConfig config_;
+  std::vector<TensorInfo> infos_;
+  StoredTensors stored_;
+  mutable std::once_flag fingerprint_once_;
+  mutable std::string fingerprint_;
+};
+
+const ArchitectureEntry& gguf_family(const GgufFile& file) {
+  const auto name = file.text("general.architecture");
+  if (!name) file.fail("general.architecture", "is missing");
+  std::vector<std::string> known;
+  for (const ArchitectureEntry& entry : architectures().entries()) {
+    if (entry.config_from_gguf == nullptr) continue;
+    if (entry.name == *name) return entry;
+    known.emplace_back(entry.name);
+  }
+  file.fail("general.architecture", fmt::format("= '{}' is not supported; supported: {}", *name, join(known, ", ")));
+}
+
+const ArchitectureEntry& json_family(const JsonObject& config) {
+  const std::string name = config.required_text("model_type");
+  std::vector<std::string> known;
+  for (const ArchitectureEntry& entry : architectures().entries()) {
+    if (entry.config_from_json == nullptr) continue;
+    if (entry.name == name) return entry;
+    known.emplace_back(entry.name);
+  }
+  config.fail("model_type", fmt::format("= '{}' is not supported; supported: {}", name, join(known, ", ")));
+}
+
+std::string file_stem(const std::string& path) {
+  return std::filesystem::path(path).stem().string();
+}
+
+/// "/models/tiny/" and "/models/tiny" both give "tiny".
+std::string folder_name(const std::string& folder) {
+  std::error_code error;
+  const auto full = std::filesystem::weakly_canonical(folder, error);
+  return (error ? std::filesystem::path(folder) : full).filename().string();
+}
+
+class GgufCheckpoint : public MappedCheckpoint {
+ public:
+  explicit GgufCheckpoint(const std::string& path) : GgufCheckpoint(GgufFile::open(path)) {}
+
+  std::unique_ptr<text::Tokenizer> make_tokenizer() const override { return make_gguf_tokenizer(file_); }
+  std::optional<text::ChatTemplate> chat_template() const override { return gguf_chat_template(file_); }
+
+ protected:
+  std::vector<std::string_view> fingerprint_parts() const override { return {file_.bytes()}; }
+
+ private:
+  explicit GgufCheckpoint(GgufFile file)
+      : MappedCheckpoint(file.where(), gguf_family(file).config_from_gguf(file)), file_(std::move(file)) {
+    set_default_name(file_stem(where()));
+    StoredTensors stored;
+    for (const GgufTensor& tensor : file_.tensors()) stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
+    const ArchitectureEntry& family = gguf_family(file_);
+    adopt(stored, family.gguf_tensors(config()), family);
+  }
+
+  GgufFile file_;
+};
+
+/// A folder as Hugging Face lays it out: config.json, model.safetensors, tokenizer.json.
+class FolderCheckpoint : public MappedCheckpoint {
+ public:
+  explicit FolderCheckpoint(const std::string& folder)
+      : FolderCheckpoint(folder, JsonObject::parse(read_text_file(folder + "/config.json"), folder + "/config.json",
+                                                   kConfigMaxDepth)) {}
+
+  std::unique_ptr<text::Tokenizer> make_tokenizer() const override { return make_folder_tokenizer(where()); }
+  std::optional<text::ChatTemplate> chat_template() const override { return folder_chat_template(where()); }
+
+ protected:
+  std::vector<std::string_view> fingerprint_parts() const override { return {config_text_, weights_.bytes()}; }
+
+ private:
+  FolderCheckpoint(const std::string& folder, const JsonObject& config)
+      : MappedCheckpoint(folder, json_family(config).config_from_json(config)),
+        config_text_(config.dump()),
+        weights_(open_weights(folder)) {
+    set_default_name(folder_name(folder));
+    StoredTensors stored;
+    for (const SafetensorsTensor& tensor : weights_.tensors()) {
+      stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
+    }
+    const ArchitectureEntry& family = json_family(config);
+    adopt(stored, family.json_tensors != nullptr ? family.json_tensors(this->config()) : std::vector<TensorRule>{},
+          family);
+  }
+
+  static SafetensorsFile open_weights(const std::string& folder) {
+    if (std::filesystem::exists(folder + "/model.safetensors.index.json")) {
+      throw ModelError(fmt::format(
+          "model: {} holds weights in several files; only a single model.safetensors is supported", folder));
+    }
+    return SafetensorsFile::open(folder + "/model.safetensors");
+  }
+
+  std::string config_text_;
+  SafetensorsFile weights_;
+};
+
+DecoderConfig read_json_config(const std::string& path) {
+  const JsonObject config = JsonObject::parse(read_text_file(path), path, kConfigMaxDepth);
+  return json_family(config).config_from_json(config);
+}
+
+}  // namespace
+
+const Registry<ArchitectureEntry>& architectures() {
+  static const Registry<ArchitectureEntry> registry("architecture", {
+#define FATHOM_ARCHITECTURE(name) families::name##_entry(),
+#include "harness/checkpoint/architectures.inc"
+#undef FATHOM_ARCHITECTURE
+                                                                    });
+  return registry;
+}
+
+std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return std::make_unique<FolderCheckpoint>(path);
+  if (ends_with(path, ".gguf")) return std::make_unique<GgufCheckpoint>(path);
+  if (!std::filesystem::exists(path)) throw ModelError(fmt::format("model: {} does not exist", path));
+  throw ModelError(
+      fmt::format("model: {} is neither a .gguf file nor a folder with config.json and model.safetensors", path));
+}
+
+DecoderConfig read_config(const std::string& path) {
+  if (ends_with(path, ".gguf")) {
+    const GgufFile file = GgufFile::open(path);
+    DecoderConfig config = gguf_family(file).config_from_gguf(file);
+    if (config.name.empty()) config.name = file_stem(path);
+    return config;
+  }
+  const bool is_folder = std::filesystem::is_directory(path);
+  DecoderConfig config = read_json_config(is_folder ? path + "/config.json" : path);
+  if (config.name.empty()) {
+    config.name = is_folder ? folder_name(path) : folder_name(std::filesystem::path(path).parent_path().string());
+  }
+  return config;
+}
+
+}  // namespace fathom::checkpoint

@@ -1,0 +1,174 @@
+#include "harness/checkpoint/decoder_config.h"
+
+#include <fmt/format.h>
+
+#include "harness/core/error.h"
+#include "harness/core/text_util.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+std::unique_ptr<rope::RopeScaling> make_scaling(const ScalingSpec& spec) {
+  return rope::scalings().at(spec.method).make(spec.factor, spec.options);
+}
+
+rope::RopeGeometry geometry_of(const PositionSpec& position) {
+  return {position.rotary_dim, position.rope_base, position.scaling.original_context};
+}
+
+std::string describe_scaling(const PositionSpec& position) {
+  const ScalingSpec& spec = position.scaling;
+  const rope::RopeScalingEntry& entry = rope::scalings().at(spec.method);
+  const auto scaling = make_scaling(spec);
+  std::vector<std::string> parts;
+  if (entry.uses_factor) {
+    parts.push_back("factor=" + format_double(spec.factor));
+    parts.push_back(fmt::format("original_context={}", spec.original_context));
+  }
+  if (scaling->depends_on_length()) {
+    parts.push_back("mode=" + std::string(rope::to_string(spec.length_policy)));
+    if (spec.length_policy == rope::LengthPolicy::kFrozen) parts.push_back(fmt::format("at={}", spec.frozen_length));
+  }
+  if (const std::string options = scaling->canonical_options(); !options.empty()) parts.push_back(options);
+  return parts.empty() ? spec.method : fmt::format("{}({})", spec.method, join(parts, ";"));
+}
+
+std::string describe_layer(const LayerSpec& layer) {
+  const PositionSpec& position = layer.position;
+  std::vector<std::string> parts = {position.kind};
+  if (position.rotary_dim > 0) {
+    parts.push_back(fmt::format("layout={}", to_string(position.layout)));
+    parts.push_back(fmt::format("side={}", to_string(position.side)));
+    parts.push_back(fmt::format("rotary_dim={}", position.rotary_dim));
+    parts.push_back("base=" + format_double(position.rope_base));
+    parts.push_back("scaling=" + describe_scaling(position));
+  }
+  for (const auto& [name, value] : position.options) parts.push_back(name + "=" + value);
+  if (layer.window) parts.push_back(fmt::format("window={}", *layer.window));
+  if (layer.softmax_scale) parts.push_back("softmax_scale=" + format_double(*layer.softmax_scale));
+  return join(parts, " ");
+}
+
+bool rotates(const DecoderConfig& config) {
+  for (const LayerSpec& layer : config.layers) {
+    if (layer.position.rotary_dim > 0) return true;
+  }
+  return false;
+}
+
+/// Knobs given at test time on top of those of the file.
+OptionSource merged_options(const OptionSource& declared, const OptionSource& given) {
+  if (given.values().empty()) return declared;
+  std::map<std::string, std::string> values = declared.values();
+  for (const auto& [name, value] : given.values()) values[name] = value;
+  return OptionSource(given.where(), values);
+}
+
+void override_scaling(const DecoderConfig& config, const PositionOverride& change, PositionSpec& position) {
+  ScalingSpec& scaling = position.scaling;
+  const bool declared = !change.scaling || *change.scaling == "declared";
+  if (change.original_context) {
+    scaling.original_context = *change.original_context;
+  } else if (scaling.method == "none" || scaling.original_context == 0) {
+    scaling.original_context = config.trained_context.value_or(config.claimed_context);
+  }
+  scaling.length_policy = change.length_policy;
+  scaling.frozen_length = change.frozen_length;
+  if (declared) {
+    scaling.options = merged_options(scaling.options, change.scaling_options);
+    return;
+  }
+  scaling.options = change.scaling_options;
+  if (*change.scaling == "base") {
+    position.rope_base *= change.factor;
+    scaling.method = "none";
+    scaling.factor = 1;
+  } else {
+    scaling.method = *change.scaling;
+    scaling.factor = rope::scalings().at(scaling.method).uses_factor ? change.factor : 1;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(RopeLayout layout) {
+  switch (layout) {
+    case RopeLayout::kSplitHalf:
+      return "split_half";
+    case RopeLayout::kInterleaved:
+      return "interleaved";
+    case RopeLayout::kInterleavedInSplitOut:
+      return "interleaved_in_split_out";
+  }
+  return "";
+}
+
+std::string_view to_string(RotarySide side) {
+  return side == RotarySide::kPrefix ? "prefix" : "suffix";
+}
+
+rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int64_t seq_len) {
+  if (position.rotary_dim == 0) return {};
+  const auto scaling = make_scaling(position.scaling);
+  if (scaling->depends_on_length()) {
+    switch (position.scaling.length_policy) {
+      case rope::LengthPolicy::kConsistent:
+      case rope::LengthPolicy::kHf:
+        break;
+      case rope::LengthPolicy::kFrozen:
+        if (position.scaling.frozen_length <= 0) {
+          throw ConfigError(fmt::format("scaling {}: mode frozen needs a length above 0, not {}",
+                                        position.scaling.method, position.scaling.frozen_length));
+        }
+        seq_len = position.scaling.frozen_length;
+        break;
+      case rope::LengthPolicy::kFixed:
+        throw ConfigError(fmt::format(
+            "scaling {}: the frequencies depend on the length; mode must be consistent, frozen or hf, not fixed",
+            position.scaling.method));
+    }
+  }
+  return scaling->frequencies(geometry_of(position), seq_len);
+}
+
+bool depends_on_length(const PositionSpec& position) {
+  if (position.rotary_dim == 0) return false;
+  const rope::LengthPolicy policy = position.scaling.length_policy;
+  if (policy == rope::LengthPolicy::kFrozen || policy == rope::LengthPolicy::kFixed) return false;
+  return make_scaling(position.scaling)->depends_on_length();
+}
+
+DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change) {
+  const bool asks = change.scaling && *change.scaling != "none" && *change.scaling != "declared";
+  if (asks && !rotates(config)) {
+    throw ConfigError(
+        fmt::format("scaling = {}: model '{}' has no rotating layer; only none applies", *change.scaling, config.name));
+  }
+  if (!(change.factor >= 1)) {
+    throw ConfigError(fmt::format("scaling.factor = {} must be at least 1", format_double(change.factor)));
+  }
+  DecoderConfig out = config;
+  for (LayerSpec& layer : out.layers) {
+    PositionSpec& position = layer.position;
+    if (position.rotary_dim == 0) continue;
+    if (change.rope_base) position.rope_base = *change.rope_base;
+    override_scaling(config, change, position);
+    resolve_frequencies(position, 1);  // what the method refuses is refused here, not in the middle of a run
+  }
+  return out;
+}
+
+std::string describe_position(const DecoderConfig& config) {
+  std::vector<std::string> parts;
+  for (std::size_t first = 0; first < config.layers.size();) {
+    const std::string text = describe_layer(config.layers[first]);
+    std::size_t end = first + 1;
+    while (end < config.layers.size() && describe_layer(config.layers[end]) == text) ++end;
+    parts.push_back(end == first + 1 ? fmt::format("layer {}: {}", first, text)
+                                     : fmt::format("layers {}-{}: {}", first, end - 1, text));
+    first = end;
+  }
+  return join(parts, "\n");
+}
+
+}  // namespace fathom::checkpoint

@@ -1,0 +1,83 @@
+#include "harness/checkpoint/inspect.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/core/text_util.h"
+#include "harness/rope/alibi_slopes.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json option_value(const std::string& text) {
+  if (const auto whole = parse_int(text)) return *whole;
+  if (const auto number = parse_double(text)) return *number;
+  return text;
+}
+
+template <typename Value>
+ordered_json value_or_null(const std::optional<Value>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json position_parameters(const LayerSpec& layer) {
+  const PositionSpec& position = layer.position;
+  ordered_json out = ordered_json::object();
+  for (const auto& [name, value] : position.options) out[name] = option_value(value);
+  if (position.rotary_dim > 0) {
+    out["rope_base"] = position.rope_base;
+    out["side"] = std::string(to_string(position.side));
+    out["scaling"] = position.scaling.method;
+    out["factor"] = position.scaling.factor;
+    out["original_context"] = position.scaling.original_context;
+    out["depends_on_length"] = depends_on_length(position);
+  }
+  if (position.kind == "alibi") {
+    const auto given = position.options.find("max_bias");
+    const double max_bias = given == position.options.end() ? 8 : parse_double(given->second).value_or(8);
+    out["slopes"] = rope::alibi_slopes(layer.n_heads, max_bias);
+  }
+  return out;
+}
+
+ordered_json inspect_layer(const LayerSpec& layer, std::size_t index, std::int64_t seq_len) {
+  const PositionSpec& position = layer.position;
+  const bool rotates = position.rotary_dim > 0;
+  const rope::RopeFrequencies frequencies = resolve_frequencies(position, seq_len);
+  const double scale = layer.softmax_scale.value_or(1 / std::sqrt(static_cast<double>(layer.d_head)));
+  ordered_json out;
+  out["index"] = index;
+  out["position"] = position.kind;
+  out["layout"] = rotates ? ordered_json(std::string(to_string(position.layout))) : ordered_json(nullptr);
+  out["rotary_dim"] = position.rotary_dim;
+  out["inv_freq"] = frequencies.inv_freq;
+  out["attention_factor"] = frequencies.attention_factor;
+  out["softmax_scale"] = scale * frequencies.softmax_scale_factor;
+  out["window"] = value_or_null(layer.window);
+  out["n_heads"] = layer.n_heads;
+  out["n_kv_heads"] = layer.n_kv_heads;
+  out["d_head"] = layer.d_head;
+  out["parameters"] = position_parameters(layer);
+  return out;
+}
+
+}  // namespace
+
+std::string inspect_json(const DecoderConfig& config, std::int64_t seq_len) {
+  ordered_json out;
+  out["name"] = config.name;
+  out["architecture"] = config.architecture;
+  out["claimed_context"] = config.claimed_context;
+  out["trained_context"] = value_or_null(config.trained_context);
+  out["n_layers"] = config.n_layers();
+  out["layers"] = ordered_json::array();
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    out["layers"].push_back(inspect_layer(config.layers[i], i, seq_len));
+  }
+  out["warnings"] = config.warnings;
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fathom::checkpoint

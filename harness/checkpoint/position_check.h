@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "harness/checkpoint/decoder_config.h"
+
+namespace fathom::checkpoint {
+
+/// Resolves the position once. \throws ModelError  in the file's name for what the scaling method refuses.
+void check_declared_position(const PositionSpec& position, const std::string& where);
+
+}  // namespace fathom::checkpoint
