@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "harness/checkpoint/checkpoint.h"
+#include "harness/checkpoint/architecture.h"
 #include "harness/cli/command_entries.h"
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
@@ -74,8 +74,11 @@ ordered_json list_scalings() {
 
 ordered_json list_models() {
   ordered_json json = ordered_json::array();
-  for (const checkpoint::ArchitectureInfo& entry : checkpoint::architecture_infos()) {
-    json.push_back({{"name", entry.name}, {"summary", entry.summary}, {"formats", entry.formats}});
+  for (const checkpoint::ArchitectureEntry& entry : checkpoint::architectures().entries()) {
+    ordered_json formats = ordered_json::array();
+    if (entry.config_from_json != nullptr) formats.push_back("safetensors");
+    if (entry.config_from_gguf != nullptr) formats.push_back("gguf");
+    json.push_back({{"name", entry.name}, {"summary", entry.summary}, {"formats", formats}});
   }
   return json;
 }
