@@ -218,7 +218,7 @@ BiasLeaves bias_leaves(const BlockAttentionInput& input) {
 class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFunction> {
  public:
   static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& hidden,
-                        const variable_list& parameters, const BlockAttentionInput& call) {
+                        at::TensorList parameters, const BlockAttentionInput& call) {
     static_cast<void>(parameters);  // named here so that autograd asks for their gradients
     BlockAttentionInput input = call;
     input.q = q.contiguous();
@@ -305,7 +305,10 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
 torch::Tensor block_attention(const BlockAttentionInput& input) {
   FATHOM_CHECK(input.q.dim() == 4 && input.k.dim() == 4 && input.v.sizes() == input.k.sizes(), "q, k and v must be [batch, seq, heads, d_head]");
   FATHOM_CHECK(input.scheme != nullptr && input.block_size >= 1, "block_attention needs a scheme and a block size");
-  return BlockAttentionFunction::apply(input.q, input.k, input.v, input.hidden, input.scheme->parameters(), input);
+  // Autograd accepts no undefined argument.
+  const Tensor hidden = input.hidden.defined() ? input.hidden : torch::empty({0}, input.q.options());
+  const variable_list parameters = input.scheme->parameters();
+  return BlockAttentionFunction::apply(input.q, input.k, input.v, hidden, at::TensorList(parameters), input);
 }
 
 }  // namespace fathom::model
