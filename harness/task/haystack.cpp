@@ -79,7 +79,7 @@ class CorpusHaystack : public Haystack {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<std::size_t>(offset_ + i) % sentences.size();
       // The text's end and its start are different paragraphs.
-      const std::string& separator = at == 0 || sentences[at].separator.empty() ? kParagraph : sentences[at].separator;
+      const std::string& separator = at == 0 ? kParagraph : sentences[at].separator;
       out.push_back({separator, sentences[at].text, true});
     }
     return out;

@@ -38,7 +38,7 @@ Guessed run_guesser(const task::Task& task, std::int64_t length, std::int64_t n,
 
 }  // namespace
 
-TEST_CASE("tasks: a guesser who names values in sight scores the stated in-text guess", "[tasks][guess]") {
+TEST_CASE("tasks: a guesser who names values in sight scores the stated in-text guess", "[tasks][guess][slow]") {
   const auto fixture = test::synthetic_fixture();
   const std::vector<GuessCase> cases = {{"niah_single_1", {}},
                                         {"niah_single_2", {}},
@@ -65,7 +65,7 @@ TEST_CASE("tasks: a guesser who names values in sight scores the stated in-text 
   }
 }
 
-TEST_CASE("tasks: a blind guesser scores the stated chance", "[tasks][guess]") {
+TEST_CASE("tasks: a blind guesser scores the stated chance", "[tasks][guess][slow]") {
   const auto fixture = test::synthetic_fixture();
   for (const task::TaskEntry& entry : tasks::registry().entries()) {
     const auto task = entry.make(entry, task::TaskVariant::kBalanced, {}, fixture->context());
