@@ -106,10 +106,10 @@ Cell score_cell(const ScorePoint& point) {
   return cell;
 }
 
-std::string rules_text(const TableSource& source) {
-  const std::string with_threshold =
-      replace_all(source.labels("rules"), "{threshold}", format_double(source.run.settings.absolute_threshold));
-  return replace_all(with_threshold, "{resamples}", std::to_string(source.run.settings.resamples));
+std::string with_settings(const TableSource& source, std::string_view key) {
+  const std::string text =
+      replace_all(source.labels(key), "{threshold}", format_double(source.run.settings.absolute_threshold));
+  return replace_all(text, "{resamples}", std::to_string(source.run.settings.resamples));
 }
 
 Table summary_table(const TableSource& source) {
@@ -244,7 +244,7 @@ Table unbuilt_table(const TableSource& source) {
   }
   for (auto& [row, names] : groups) {
     const bool everyone = names.size() == source.run.variants.size() && names.size() > 1;
-    row[3].text = everyone ? fmt::format("{} {}", names.size(), l("variants")) : join(names, ", ");
+    row[3].text = everyone ? l("all_variants") : join(names, ", ");
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -403,8 +403,7 @@ std::vector<std::string> summary_notes(const TableSource& source) {
   std::vector<std::string> out;
   for (const auto& [note, names] : notes) {
     const bool everyone = names.size() == source.run.variants.size() && names.size() > 1;
-    const std::string who =
-        everyone ? fmt::format("{} {}", names.size(), source.labels("variants")) : join(names, ", ");
+    const std::string who = everyone ? source.labels("all_variants") : join(names, ", ");
     out.push_back(who + ": " + note);
   }
   if (trained_here) out.push_back(source.labels("note_one_run"));

@@ -19,7 +19,8 @@ struct Column {
 
 struct Cell {
   std::string text;
-  std::string detail = {};  ///< said smaller, or in parentheses: "2K"
+  std::string detail = {};    ///< said smaller, or in parentheses: "2K"
+  std::string raw_html = {};  ///< a drawing for the page; other formats leave it out
 };
 
 struct Table {
@@ -58,8 +59,8 @@ Table provenance_table(const TableSource& source);
 /// Remarks on the effective values: gaps, non-monotone curves, lengths left out, unmastered models, zero cells.
 std::vector<std::string> summary_notes(const TableSource& source);
 
-/// The rules and estimators in words, with the run's threshold.
-std::string rules_text(const TableSource& source);
+/// A label with the run's {threshold} and number of {resamples} filled in, for example "rules".
+std::string with_settings(const TableSource& source, std::string_view key);
 
 /// Text of one point: "90 (82–95)", or "90 (n = 10)" where no interval can be given.
 Cell score_cell(const analysis::ScorePoint& point);

@@ -138,7 +138,7 @@ class TerminalWriter {
   void write_summary() {
     // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
     write_table(summary_table(source_), {0, 1, 2, 3, 4, 5, 6, 7, 8});
-    paragraph(rules_text(source_));
+    paragraph(with_settings(source_, "rules"));
     for (const std::string& note : summary_notes(source_)) paragraph(note, "- ");
   }
 

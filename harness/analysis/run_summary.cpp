@@ -42,8 +42,44 @@ std::vector<TaskLabel> label_tasks(const std::vector<store::TaskInfo>& infos) {
   return out;
 }
 
+/// How much less the values of one length say than as many independent ones (Kish 1965, section 5.4): variance of the
+/// mean with samples as clusters over the binomial one. At least 1; 1 where all values are equal.
+double design_effect(const std::vector<std::vector<double>>& by_sample) {
+  double total = 0;
+  double n_values = 0;
+  double n_samples = 0;
+  for (const auto& values : by_sample) {
+    for (const double value : values) total += value;
+    n_values += static_cast<double>(values.size());
+    n_samples += values.empty() ? 0 : 1;
+  }
+  const double centre = n_values > 0 ? total / n_values : 0;
+  if (n_samples < 2 || centre <= 0 || centre >= 1) return 1;
+  double squares = 0;
+  for (const auto& values : by_sample) {
+    double residual = 0;
+    for (const double value : values) residual += value - centre;
+    squares += residual * residual;
+  }
+  const double clustered = squares / (n_values * n_values) * n_samples / (n_samples - 1);
+  return std::max(1.0, clustered / (centre * (1 - centre) / n_values));
+}
+
+double design_effect_of_curve(const std::vector<LengthScores>& lengths) {
+  double largest = 1;
+  for (const LengthScores& scores : lengths) largest = std::max(largest, design_effect(scores.by_sample));
+  return largest;
+}
+
+/// Wilson with a number of values that need not be whole: both are rounded down to stay on the safe side.
+Interval certain_interval(double mean, double n_independent) {
+  const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(n_independent));
+  return wilson_interval(mean >= 1 ? static_cast<double>(n) : 0.0, n);
+}
+
 /// Mean and interval of scores grouped by sample; `bootstrap` holds the interval of the resampling, in percent.
-ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const LengthScore* bootstrap) {
+ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const LengthScore* bootstrap,
+                       double curve_design_effect = 1) {
   ScorePoint point;
   double sum = 0;
   bool zero_one = true;
@@ -60,14 +96,15 @@ ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const 
   }
   if (point.n_values == 0) return point;
   point.mean = sum / static_cast<double>(point.n_values);
+  point.n_independent = static_cast<double>(point.n_values) / curve_design_effect;
   const bool all_equal = zero_one && (*point.mean == 0 || *point.mean == 1);
   std::optional<Interval> interval;
   if (zero_one && one_each) {
     interval = wilson_interval(sum, point.n_samples);
     point.estimator = Estimator::kWilson;
   } else if (all_equal) {
-    interval = wilson_interval(*point.mean * static_cast<double>(point.n_samples), point.n_samples);
-    point.estimator = Estimator::kWilsonOverSamples;
+    interval = certain_interval(*point.mean, point.n_independent);
+    point.estimator = Estimator::kWilsonClustered;
   } else if (point.n_values >= kMinBootstrapValues && bootstrap != nullptr && bootstrap->low) {
     interval = Interval{*bootstrap->low / 100, *bootstrap->high / 100};
     point.estimator = Estimator::kBootstrap;
@@ -286,10 +323,11 @@ class RunSummariser {
     const RngKey key = key_.child(task.label);
     result.effective = estimate_effective_context(
         {group.lengths}, rule_settings(lengths_in(group.lengths), record, task.info.blind_guess), key);
+    const double clustering = design_effect_of_curve(group.lengths);
     for (const LengthScores& scores : group.lengths) {
       const auto failed = group.n_failed.find(scores.length_tokens);
       if (failed == group.n_failed.end()) continue;
-      ScorePoint point = score_point(scores.by_sample, find_length(result.effective, scores.length_tokens));
+      ScorePoint point = score_point(scores.by_sample, find_length(result.effective, scores.length_tokens), clustering);
       point.length_tokens = scores.length_tokens;
       point.n_failed = failed->second;
       result.curve.push_back(point);
@@ -351,16 +389,17 @@ class RunSummariser {
         if (part.length_tokens != score.length_tokens) continue;
         point.n_samples += part.n_samples;
         point.n_values += part.n_values;
+        point.n_independent += part.n_independent;
         point.n_failed += part.n_failed;
       }
     }
     point.mean = score.score / 100;
     const bool certain = *point.mean <= 0 || *point.mean >= 1;
     if (certain) {
-      const Interval interval = wilson_interval(*point.mean * static_cast<double>(point.n_samples), point.n_samples);
+      const Interval interval = certain_interval(*point.mean, point.n_independent);
       point.low = interval.low;
       point.high = interval.high;
-      point.estimator = Estimator::kWilsonOverSamples;
+      point.estimator = Estimator::kWilsonClustered;
     } else if (point.n_values >= kMinBootstrapValues && score.low) {
       point.low = *score.low / 100;
       point.high = *score.high / 100;
@@ -413,8 +452,8 @@ std::string_view to_string(Estimator estimator) {
       return "none";
     case Estimator::kWilson:
       return "wilson";
-    case Estimator::kWilsonOverSamples:
-      return "wilson_samples";
+    case Estimator::kWilsonClustered:
+      return "wilson_clustered";
     case Estimator::kBootstrap:
       return "bootstrap";
   }

@@ -26,13 +26,13 @@ struct SummarySettings {
 SummarySettings summary_settings(const config::ReportSection& section);
 
 enum class Estimator {
-  kNone,               ///< fractional scores of fewer than 20 values: the number is shown instead
-  kWilson,             ///< 0/1 scores, one a sample
-  kWilsonOverSamples,  ///< all values 0 or all 1: Wilson with the number of samples, as resampling would claim
-                       ///< certainty
-  kBootstrap           ///< samples resampled, each with its depths
+  kNone,             ///< fractional scores of fewer than 20 values: the number is shown instead
+  kWilson,           ///< 0/1 scores, one a sample
+  kWilsonClustered,  ///< all values 0 or all 1, where resampling would claim certainty: Wilson with the number of
+                     ///< values over the largest design effect seen at the other lengths of the curve
+  kBootstrap  ///< samples resampled, each with its depths
 };
-std::string_view to_string(Estimator estimator);  // "none", "wilson", "wilson_samples", "bootstrap"
+std::string_view to_string(Estimator estimator);  // "none", "wilson", "wilson_clustered", "bootstrap"
 
 /// Mean score of a cell, or of a length with its depths pooled.
 struct ScorePoint {
@@ -40,6 +40,7 @@ struct ScorePoint {
   std::optional<std::int32_t> depth_bp;   ///< nothing: depths pooled, or depth not swept
   std::int64_t n_samples = 0;             ///< with a score
   std::int64_t n_values = 0;              ///< scores: samples times depths
+  double n_independent = 0;               ///< values over the design effect of the curve
   std::int64_t n_failed = 0;              ///< not ok, or without a score
   std::optional<double> mean, low, high;  ///< 0..1; 95 % interval
   Estimator estimator = Estimator::kNone;
