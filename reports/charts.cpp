@@ -169,16 +169,25 @@ class CurveDrawing {
     free_from = centre + width / 2 + 6;
   }
 
+  /// One band for each run of neighbouring points with an interval.
   void draw_band(const CurveSeries& series) {
     std::vector<const analysis::ScorePoint*> points;
     for (const analysis::ScorePoint& point : *series.points) {
-      if (point.low && point.high) points.push_back(&point);
+      if (point.low && point.high) {
+        points.push_back(&point);
+        continue;
+      }
+      draw_band_piece(points, series.style);
+      points.clear();
     }
+    draw_band_piece(points, series.style);
+  }
+
+  void draw_band_piece(const std::vector<const analysis::ScorePoint*>& points, std::size_t style) {
     if (points.empty()) return;
-    const std::string css = fmt::format("b{}", series.style);
     if (points.size() == 1) {
       const double at = axis_.x(points[0]->length_tokens);
-      svg_.line(at, y(*points[0]->low), at, y(*points[0]->high), {{"class", fmt::format("l{}", series.style)}});
+      svg_.line(at, y(*points[0]->low), at, y(*points[0]->high), {{"class", fmt::format("l{}", style)}});
       return;
     }
     std::string data;
@@ -189,7 +198,7 @@ class CurveDrawing {
     for (auto it = points.rbegin(); it != points.rend(); ++it) {
       data += "L" + svg_number(axis_.x((*it)->length_tokens)) + " " + svg_number(y(*(*it)->low));
     }
-    svg_.path(data + "Z", {{"class", css}});
+    svg_.path(data + "Z", {{"class", fmt::format("b{}", style)}});
   }
 
   void draw_line(const CurveSeries& series) {
@@ -305,7 +314,7 @@ std::string heat_map_svg(const HeatMap& map) {
              {{"class", "tick"}, {"text-anchor", "middle"}});
   }
   svg.text(kHeatLeft - 6, bottom + 14, "%", {{"class", "tick"}, {"text-anchor", "end"}});
-  svg.text(kHeatLeft, bottom + 30, fmt::format("↑ {}   → {}", map.depth_label, map.length_label),
+  svg.text(kHeatLeft, bottom + 30, fmt::format("↓ {}  → {}", map.depth_label, map.length_label),
            {{"class", "marklabel"}});
   return svg.finish();
 }

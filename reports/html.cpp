@@ -147,15 +147,23 @@ class HtmlRun {
     sections.push_back(section);
   }
 
+  /// "1 task", "3 tasks".
+  std::string counted(std::int64_t n, std::string_view one, std::string_view many) const {
+    return n == 1 ? l_(one) : fmt::format("{} {}", format_count(n), l_(many));
+  }
+
   list facts() const {
     list out;
-    out.push_back(fmt::format("{} {}", run_.variants.size(), l_("variants")));
-    out.push_back(fmt::format("{} {}", run_.tasks.size(), l_("tasks")));
+    out.push_back(counted(static_cast<std::int64_t>(run_.variants.size()), "one_variant", "variants"));
+    out.push_back(counted(static_cast<std::int64_t>(run_.tasks.size()), "one_task", "tasks"));
     if (!run_.lengths.empty()) {
-      out.push_back(
-          fmt::format("{} {} ({}–{})", run_.lengths.size(), l_("lengths"), run_.lengths.front(), run_.lengths.back()));
+      const std::string range = run_.lengths.size() == 1
+                                    ? format_tokens(run_.lengths.front())
+                                    : fmt::format("{}–{}", run_.lengths.front(), run_.lengths.back());
+      out.push_back(fmt::format(
+          "{} ({})", counted(static_cast<std::int64_t>(run_.lengths.size()), "one_length", "lengths"), range));
     }
-    out.push_back(fmt::format("{} {}", format_count(run_.n_values), l_("scores")));
+    out.push_back(counted(run_.n_values, "one_score", "scores"));
     if (run_.n_failed > 0) out.push_back(fmt::format("{} {}", format_count(run_.n_failed), l_("failed")));
     if (source_.show_timings && !run_.info.run.started_at.empty()) out.push_back(run_.info.run.started_at);
     return out;

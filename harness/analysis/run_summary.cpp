@@ -77,12 +77,17 @@ Interval certain_interval(double mean, double n_independent) {
   return wilson_interval(mean >= 1 ? static_cast<double>(n) : 0.0, n);
 }
 
+/// What the interval of one point must know of the others.
+struct CurveFacts {
+  bool fractional = false;   ///< the task has scores between 0 and 1, so that a 1 is no success of a coin
+  double design_effect = 1;  ///< largest of the curve
+};
+
 /// Mean and interval of scores grouped by sample; `bootstrap` holds the interval of the resampling, in percent.
 ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const LengthScore* bootstrap,
-                       double curve_design_effect = 1) {
+                       const CurveFacts& facts) {
   ScorePoint point;
   double sum = 0;
-  bool zero_one = true;
   bool one_each = true;
   for (const auto& values : by_sample) {
     if (values.empty()) continue;
@@ -91,18 +96,18 @@ ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const 
     for (const double value : values) {
       ++point.n_values;
       sum += value;
-      zero_one = zero_one && (value == 0 || value == 1);
     }
   }
   if (point.n_values == 0) return point;
   point.mean = sum / static_cast<double>(point.n_values);
-  point.n_independent = static_cast<double>(point.n_values) / curve_design_effect;
-  const bool all_equal = zero_one && (*point.mean == 0 || *point.mean == 1);
+  point.n_independent = static_cast<double>(point.n_values) / facts.design_effect;
+  const bool all_equal = *point.mean == 0 || *point.mean == 1;
+  const bool enough = !facts.fractional || point.n_values >= kMinBootstrapValues;
   std::optional<Interval> interval;
-  if (zero_one && one_each) {
+  if (!facts.fractional && one_each) {
     interval = wilson_interval(sum, point.n_samples);
     point.estimator = Estimator::kWilson;
-  } else if (all_equal) {
+  } else if (all_equal && enough) {
     interval = certain_interval(*point.mean, point.n_independent);
     point.estimator = Estimator::kWilsonClustered;
   } else if (point.n_values >= kMinBootstrapValues && bootstrap != nullptr && bootstrap->low) {
@@ -161,42 +166,6 @@ GroupedScores group_scores(const std::vector<store::OutcomeRow>& outcomes, Outco
   return out;
 }
 
-/// Depth cells of one (variant, task); the rows are ordered by length, then depth.
-std::vector<ScorePoint> depth_cells(const std::vector<store::OutcomeRow>& outcomes, OutcomeRange range,
-                                    const RngKey& key, int resamples) {
-  std::vector<ScorePoint> cells;
-  std::size_t begin = range.first;
-  while (begin < range.second) {
-    const store::OutcomeRow& first = outcomes[begin];
-    LengthScores scores;
-    scores.length_tokens = first.length_tokens;
-    std::int64_t n_failed = 0;
-    std::size_t end = begin;
-    for (; end < range.second && outcomes[end].length_tokens == first.length_tokens &&
-           outcomes[end].depth_bp == first.depth_bp;
-         ++end) {
-      if (is_scored(outcomes[end])) {
-        scores.by_sample.push_back({*outcomes[end].value});
-      } else {
-        ++n_failed;
-      }
-    }
-    ScorePoint point = score_point(scores.by_sample, nullptr);
-    if (point.estimator == Estimator::kNone && point.n_values >= kMinBootstrapValues) {
-      RuleSettings settings;
-      settings.resamples = resamples;
-      const EffectiveContext bootstrap = estimate_effective_context({{scores}}, settings, key);
-      point = score_point(scores.by_sample, find_length(bootstrap, first.length_tokens));
-    }
-    point.length_tokens = first.length_tokens;
-    point.depth_bp = first.depth_bp;
-    point.n_failed = n_failed;
-    cells.push_back(point);
-    begin = end;
-  }
-  return cells;
-}
-
 /// The lengths whose highest score is the base of the relative rule.
 std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
                                           const SummarySettings& settings) {
@@ -246,9 +215,12 @@ class RunSummariser {
 
  private:
   void find_ranges() {
+    fractional_.assign(summary_.tasks.size(), false);
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       const auto place = std::make_pair(outcomes_[i].variant, outcomes_[i].task);
       ranges_.emplace(place, OutcomeRange{i, i}).first->second.second = i + 1;
+      const auto& value = outcomes_[i].value;
+      if (value && *value != 0 && *value != 1) fractional_[static_cast<std::size_t>(outcomes_[i].task)] = true;
     }
   }
 
@@ -314,6 +286,41 @@ class RunSummariser {
     return rules;
   }
 
+  /// Depth cells of one (variant, task); the rows are ordered by length, then depth.
+  std::vector<ScorePoint> depth_cells(std::size_t t, OutcomeRange range, const RngKey& key) const {
+    std::vector<ScorePoint> cells;
+    std::size_t begin = range.first;
+    while (begin < range.second) {
+      const store::OutcomeRow& first = outcomes_[begin];
+      LengthScores scores;
+      scores.length_tokens = first.length_tokens;
+      std::int64_t n_failed = 0;
+      std::size_t end = begin;
+      for (; end < range.second && outcomes_[end].length_tokens == first.length_tokens &&
+             outcomes_[end].depth_bp == first.depth_bp;
+           ++end) {
+        if (is_scored(outcomes_[end])) {
+          scores.by_sample.push_back({*outcomes_[end].value});
+        } else {
+          ++n_failed;
+        }
+      }
+      ScorePoint point = score_point(scores.by_sample, nullptr, {fractional_[t], 1});
+      if (point.estimator == Estimator::kNone && point.n_values >= kMinBootstrapValues) {
+        RuleSettings settings;
+        settings.resamples = summary_.settings.resamples;
+        const EffectiveContext bootstrap = estimate_effective_context({{scores}}, settings, key);
+        point = score_point(scores.by_sample, find_length(bootstrap, first.length_tokens), {fractional_[t], 1});
+      }
+      point.length_tokens = first.length_tokens;
+      point.depth_bp = first.depth_bp;
+      point.n_failed = n_failed;
+      cells.push_back(point);
+      begin = end;
+    }
+    return cells;
+  }
+
   TaskResult task_result(const eval::VariantRecord& record, std::size_t t, const GroupedScores& group,
                          OutcomeRange range) const {
     TaskResult result;
@@ -323,16 +330,16 @@ class RunSummariser {
     const RngKey key = key_.child(task.label);
     result.effective = estimate_effective_context(
         {group.lengths}, rule_settings(lengths_in(group.lengths), record, task.info.blind_guess), key);
-    const double clustering = design_effect_of_curve(group.lengths);
+    const CurveFacts facts{fractional_[t], design_effect_of_curve(group.lengths)};
     for (const LengthScores& scores : group.lengths) {
       const auto failed = group.n_failed.find(scores.length_tokens);
       if (failed == group.n_failed.end()) continue;
-      ScorePoint point = score_point(scores.by_sample, find_length(result.effective, scores.length_tokens), clustering);
+      ScorePoint point = score_point(scores.by_sample, find_length(result.effective, scores.length_tokens), facts);
       point.length_tokens = scores.length_tokens;
       point.n_failed = failed->second;
       result.curve.push_back(point);
     }
-    result.cells = depth_cells(outcomes_, range, key.child("cells"), summary_.settings.resamples);
+    result.cells = depth_cells(t, range, key.child("cells"));
     result.sweeps_depth = std::any_of(result.cells.begin(), result.cells.end(),
                                       [](const ScorePoint& p) { return p.depth_bp.has_value(); });
     return result;
@@ -441,6 +448,7 @@ class RunSummariser {
   RngKey key_;
   RunSummary summary_;
   std::vector<store::OutcomeRow> outcomes_;
+  std::vector<bool> fractional_;  // by task: some score lies between 0 and 1
   std::map<std::pair<std::int32_t, std::int32_t>, OutcomeRange> ranges_;
 };
 
