@@ -76,7 +76,7 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
   out << "# " << l("title") << ": " << escape_markdown(visible_text(run.info.run.name)) << "\n\n";
   if (run.info.finished_at.empty()) out << "> " << l("unfinished") << "\n\n";
   write_markdown_section(l("summary"), summary_table(source), out);
-  if (!run.variants.empty()) out << escape_markdown(with_settings(source, "rules")) << "\n\n";
+  if (!run.variants.empty()) out << escape_markdown(with_settings(source, "rules") + " " + l("weights")) << "\n\n";
   for (const std::string& note : summary_notes(source)) out << "- " << escape_markdown(note) << "\n";
   if (!summary_notes(source).empty()) out << "\n";
   if (run.n_values + run.n_failed == 0) {

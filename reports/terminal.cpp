@@ -14,6 +14,9 @@ namespace fathom::reports {
 namespace {
 
 constexpr int kLeastNameColumns = 12;
+constexpr int kMostNameColumns = 40;
+/// More depth grids than this are left to the page.
+constexpr std::size_t kMaxGrids = 24;
 
 /// A score as one of eight block heights; colour by the same scale.
 struct ScoreGlyph {
@@ -38,9 +41,11 @@ class TerminalWriter {
     const Labels& l = source_.labels;
     heading(fmt::format("{}: {}", l("title"), visible_text(run.info.run.name)));
     if (run.info.finished_at.empty()) paragraph(l("unfinished"));
+    out_ << "\n";
     if (!run.variants.empty()) write_summary();
     if (run.n_values + run.n_failed == 0) {
       paragraph(l("no_results"));
+      out_ << "\n";
     } else {
       write_curves();
       write_grids();
@@ -74,7 +79,7 @@ class TerminalWriter {
       line += word;
       fresh = false;
     }
-    out_ << line << "\n\n";
+    out_ << line << "\n";
   }
 
   /// Columns get what their widest text needs; the widest left-aligned ones give way where the terminal is too narrow.
@@ -139,7 +144,9 @@ class TerminalWriter {
     // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
     write_table(summary_table(source_), {0, 1, 2, 3, 4, 5, 6, 7, 8});
     paragraph(with_settings(source_, "rules"));
-    for (const std::string& note : summary_notes(source_)) paragraph(note, "- ");
+    const std::vector<std::string> notes = summary_notes(source_);
+    for (const std::string& note : notes) paragraph(note, "- ");
+    out_ << "\n";
   }
 
   void write_curves() {
@@ -208,7 +215,7 @@ class TerminalWriter {
     for (const analysis::VariantSummary& variant : source_.run.variants) {
       width = std::max(width, display_width(visible_text(variant.record.name)));
     }
-    return width;
+    return std::min(width, kMostNameColumns);
   }
 
   std::string painted_block(double fraction) const {
@@ -216,18 +223,61 @@ class TerminalWriter {
     return painted(glyph.block, fmt::format("38;5;{}", glyph.colour));
   }
 
+  /// Depth grids, as many side by side as fit.
   void write_grids() {
-    bool first = true;
-    for (std::size_t v = 0; v < source_.run.variants.size(); ++v) {
-      for (std::size_t t = 0; t < source_.run.tasks.size(); ++t) {
+    std::vector<std::vector<std::string>> blocks;
+    int block_columns = 0;
+    for (std::size_t t = 0; t < source_.run.tasks.size(); ++t) {
+      for (std::size_t v = 0; v < source_.run.variants.size(); ++v) {
         if (!source_.run.variants[v].tasks[t].sweeps_depth) continue;
-        if (first) heading(source_.labels("heatmaps") + ", %");
-        first = false;
-        const Table table = depth_table(source_, v, t);
-        line(table.caption);
-        write_table(table, {});
+        blocks.push_back(grid_block(depth_table(source_, v, t)));
+        for (const std::string& text : blocks.back()) block_columns = std::max(block_columns, display_width(text));
       }
     }
+    if (blocks.empty()) return;
+    heading(source_.labels("heatmaps") + ", %");
+    if (blocks.size() > kMaxGrids) {
+      paragraph(replace_all(source_.labels("grids_elsewhere"), "{n}", std::to_string(blocks.size())));
+      out_ << "\n";
+      return;
+    }
+    constexpr int kGap = 3;
+    block_columns = std::min(block_columns, options_.terminal_columns);
+    const auto per_row =
+        static_cast<std::size_t>(std::max(1, (options_.terminal_columns + kGap) / (block_columns + kGap)));
+    for (std::size_t first = 0; first < blocks.size(); first += per_row) {
+      const std::size_t last = std::min(first + per_row, blocks.size());
+      std::size_t n_lines = 0;
+      for (std::size_t b = first; b < last; ++b) n_lines = std::max(n_lines, blocks[b].size());
+      for (std::size_t i = 0; i < n_lines; ++i) {
+        std::string text;
+        for (std::size_t b = first; b < last; ++b) {
+          text += fit_left(i < blocks[b].size() ? blocks[b][i] : "", block_columns) + std::string(kGap, ' ');
+        }
+        line(text);
+      }
+      out_ << "\n";
+    }
+  }
+
+  /// Two lines of title, the lengths, and a row a depth.
+  std::vector<std::string> grid_block(const Table& table) const {
+    constexpr int kScoreColumns = 5;
+    const int width = std::max(20, kScoreColumns * static_cast<int>(table.columns.size()));
+    const auto dot = table.caption.find(" · ");
+    std::vector<std::string> lines = {fit_left(table.caption.substr(0, dot), width),
+                                      fit_left(table.caption.substr(dot + 4), width)};
+    std::string header;
+    for (const Column& column : table.columns) {
+      header += fit_right(&column == &table.columns.front() ? "" : column.heading, kScoreColumns);
+    }
+    lines.push_back(header);
+    for (const auto& row : table.rows) {
+      std::string text;
+      for (const Cell& cell : row) text += fit_right(cell.text, kScoreColumns);
+      lines.push_back(text);
+    }
+    return lines;
   }
 
   const TableSource& source_;

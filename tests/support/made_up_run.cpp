@@ -145,7 +145,7 @@ eval::SampleRecord made_up_sample(const std::string& variant, const MadeUpCell& 
   return row;
 }
 
-MadeUpSweep made_up_sweep() {
+MadeUpSweep made_up_sweep(const std::string& kind) {
   MadeUpSweep sweep;
   for (const char* scaling : {"none", "linear", "ntk", "dynamic", "yarn"}) {
     eval::VariantRecord variant =
@@ -160,6 +160,26 @@ MadeUpSweep made_up_sweep() {
   alibi.position_description = "alibi slopes 2^-2 … 2^-8";
   alibi.resolved_json = R"({"layers":[{"index":0,"position":"alibi","parameters":{"slopes":[0.25,0.0625]}}]})";
   sweep.variants.push_back(alibi);
+  if (kind == "small") {
+    sweep.variants = {sweep.variants[0], sweep.variants[4]};
+    sweep.tasks = {"niah_multikey_1", "vt"};
+    sweep.lengths_tokens = {128, 256, 512, 1024};
+    sweep.depth_step_percent = 50;
+    sweep.n_samples = 4;
+  } else if (kind == "one") {
+    sweep.variants.resize(1);
+  } else if (kind == "many") {
+    const std::vector<eval::VariantRecord> six = sweep.variants;
+    sweep.variants.clear();
+    for (std::size_t i = 0; i < 40; ++i) {
+      sweep.variants.push_back(six[i % six.size()]);
+      sweep.variants.back().name += fmt::format(" base={}", 10000 * (i / six.size() + 1));
+    }
+  } else if (kind == "unicode") {
+    sweep.variants[0].name = "rope θ=10⁴ “<b>naïve</b>” 模型 很长的名字会怎样呢 & more | words to wrap";
+  } else if (kind == "empty") {
+    sweep.tasks.clear();
+  }
   return sweep;
 }
 

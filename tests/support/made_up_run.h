@@ -31,8 +31,9 @@ struct MadeUpSweep {
   std::int64_t n_samples = 10;
 };
 
-/// RoPE with five scalings and ALiBi, trained on 512 tokens.
-MadeUpSweep made_up_sweep();
+/// RoPE with five scalings and ALiBi, trained on 512 tokens. Kinds: "" that; "small" two variants, few samples; "one"
+/// variant; "many" 40 variants; "unicode" hostile names; "empty" no results.
+MadeUpSweep made_up_sweep(const std::string& kind = "");
 
 /// Fills a run: accuracy falls with length (later with a better scaling), with a weak spot in the middle depths.
 /// niah_multikey_1 is too short at 128 tokens. Everything is a pure function of the arguments.

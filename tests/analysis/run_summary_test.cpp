@@ -1,0 +1,219 @@
+#include "harness/analysis/run_summary.h"
+
+#include "harness/core/error.h"
+#include "harness/core/stats.h"
+#include "harness/store/result_store.h"
+#include "tests/support/catch.h"
+#include "tests/support/made_up_run.h"
+#include "tests/support/temp_folder.h"
+
+namespace fathom::analysis {
+namespace {
+
+using Catch::Matchers::WithinAbs;
+
+/// A database of one run of one variant "rope", trained on 512 tokens.
+class OneRun {
+ public:
+  OneRun() : path_(folder_.file("results.db")), sink_(store::open_store(path_)) {
+    sink_->begin_run(test::made_up_run_record("run"));
+    sink_->put_variant(test::made_up_variant("rope"));
+  }
+
+  /// n samples of which the first n_right score 1.
+  void put(const test::MadeUpCell& cell, int n_right, int n) {
+    std::vector<eval::SampleRecord> rows;
+    for (int i = 0; i < n; ++i) rows.push_back(test::made_up_sample("rope", cell, i, i < n_right ? 1.0 : 0.0));
+    sink_->put_batch(rows);
+  }
+
+  eval::ResultSink& sink() { return *sink_; }
+
+  RunSummary summary(const SummarySettings& settings = {}) const {
+    return summarise_run(*store::open_reader(path_), "run", settings);
+  }
+
+ private:
+  test::TempFolder folder_;
+  std::string path_;
+  std::unique_ptr<eval::ResultSink> sink_;
+};
+
+}  // namespace
+
+TEST_CASE("run_summary: a 0/1 score a sample has a Wilson interval", "[analysis][summary]") {
+  OneRun run;
+  run.put({"niah_single_2", 128, std::nullopt}, 9, 10);
+  const RunSummary summary = run.summary();
+  REQUIRE(summary.tasks.size() == 1);
+  CHECK(summary.tasks[0].label == "niah_single_2");
+  const ScorePoint& point = summary.variants[0].tasks[0].curve.at(0);
+  CHECK(point.estimator == Estimator::kWilson);
+  CHECK_THAT(point.mean.value(), WithinAbs(0.9, 1e-12));
+  CHECK_THAT(point.low.value(), WithinAbs(0.596, 5e-4));
+  CHECK_THAT(point.high.value(), WithinAbs(0.982, 5e-4));
+  // With one task the mean over tasks is that task.
+  CHECK(summary.variants[0].mean_curve.at(0).estimator == Estimator::kWilson);
+  CHECK(summary.variants[0].tasks[0].sweeps_depth == false);
+}
+
+TEST_CASE("run_summary: depths of one sample are no independent values", "[analysis][summary]") {
+  OneRun run;
+  for (int depth = 0; depth <= 10000; depth += 1000) run.put({"niah_single_2", 128, depth}, 8, 10);
+  const ScorePoint& point = run.summary().variants[0].tasks[0].curve.at(0);
+  CHECK(point.estimator == Estimator::kBootstrap);
+  CHECK(point.n_samples == 10);
+  CHECK(point.n_values == 110);
+  // Ten clusters of equal values: as wide as 8 of 10, not as 88 of 110.
+  CHECK(point.low.value() < 0.6);
+  CHECK(point.high.value() == 1.0);
+  CHECK(run.summary().variants[0].tasks[0].cells.size() == 11);
+  CHECK(run.summary().variants[0].tasks[0].cells[3].depth_bp == std::optional<std::int32_t>(3000));
+}
+
+TEST_CASE("run_summary: all right is not certain, and its width follows the clustering of the curve",
+          "[analysis][summary]") {
+  OneRun run;
+  for (int depth = 0; depth <= 10000; depth += 1000) {
+    run.put({"niah_single_2", 128, depth}, 10, 10);
+    run.put({"niah_single_2", 256, depth}, 8, 10);
+  }
+  const auto curve = run.summary().variants[0].tasks[0].curve;
+  CHECK(curve[0].estimator == Estimator::kWilsonClustered);
+  // Every sample is all right or all wrong at 256 tokens: 110 values are worth 9 samples.
+  CHECK_THAT(curve[0].n_independent, WithinAbs(9, 0.01));
+  CHECK_THAT(curve[0].low.value(), WithinAbs(wilson_interval(9, 9).low, 1e-9));
+
+  OneRun independent;
+  for (int depth = 0; depth <= 10000; depth += 1000) independent.put({"niah_single_2", 128, depth}, 10, 10);
+  CHECK_THAT(independent.summary().variants[0].tasks[0].curve[0].low.value(),
+             WithinAbs(wilson_interval(110, 110).low, 1e-9));
+}
+
+TEST_CASE("run_summary: few fractional scores have no interval", "[analysis][summary]") {
+  OneRun run;
+  std::vector<eval::SampleRecord> rows;
+  for (int i = 0; i < 10; ++i) {
+    rows.push_back(test::made_up_sample("rope", {"vt", 128, std::nullopt}, i, 1.0));
+    rows.push_back(test::made_up_sample("rope", {"vt", 256, std::nullopt}, i, 0.2 * (i % 6)));
+  }
+  run.sink().put_batch(rows);
+  const auto curve = run.summary().variants[0].tasks[0].curve;
+  CHECK(curve[0].estimator == Estimator::kNone);
+  CHECK_FALSE(curve[0].low.has_value());
+  CHECK(curve[1].estimator == Estimator::kNone);
+}
+
+TEST_CASE("run_summary: more than one failure in a hundred makes a length unscored", "[analysis][summary]") {
+  for (const int n_failed : {1, 2}) {
+    OneRun run;
+    run.put({"niah_single_2", 128, std::nullopt}, 100, 100);
+    run.put({"niah_single_2", 256, std::nullopt}, 100, 100);
+    std::vector<eval::SampleRecord> failed;
+    for (int i = 0; i < n_failed; ++i) {
+      failed.push_back(test::made_up_sample("rope", {"niah_single_2", 256, std::nullopt}, i, std::nullopt));
+      failed.back().status = eval::SampleStatus::kEngineError;
+    }
+    run.sink().put_batch(failed);
+    const RunSummary summary = run.summary();
+    CHECK(summary.n_failed == n_failed);
+    CHECK(summary.variants[0].tasks[0].curve[1].n_failed == n_failed);
+    CHECK(format_effective(summary.variants[0].mean.absolute) == (n_failed == 1 ? ">=256" : "128"));
+  }
+}
+
+TEST_CASE("run_summary: too short lengths are dropped, other unbuilt ones are gaps", "[analysis][summary]") {
+  OneRun run;
+  for (const std::int64_t length : {256, 512}) {
+    run.put({"niah_single_2", length, std::nullopt}, 10, 10);
+    run.put({"vt", length, std::nullopt}, 10, 10);
+  }
+  run.put({"niah_single_2", 128, std::nullopt}, 10, 10);
+  using eval::SampleStatus;
+  run.sink().put_cells(
+      {{"rope", {"vt", task::TaskVariant::kBalanced}, 128, std::nullopt, SampleStatus::kTooShort, "", 200}});
+  CHECK(format_effective(run.summary().variants[0].mean.absolute) == ">=512");
+  CHECK(run.summary().variants[0].mean.absolute.notes ==
+        std::vector<std::string>{"128 left out: not every task can be built there"});
+  CHECK(run.summary().lengths == std::vector<std::int64_t>{128, 256, 512});
+
+  run.sink().put_cells({{"rope",
+                         {"vt", task::TaskVariant::kBalanced},
+                         1024,
+                         std::nullopt,
+                         SampleStatus::kOutOfMemory,
+                         "",
+                         std::nullopt}});
+  run.put({"niah_single_2", 1024, std::nullopt}, 10, 10);
+  const RunSummary summary = run.summary();
+  CHECK(format_effective(summary.variants[0].mean.absolute) == "512");
+  CHECK(format_effective(summary.variants[0].tasks[1].effective.absolute) == "512");
+  CHECK(format_effective(summary.variants[0].tasks[0].effective.absolute) == ">=1024");
+  CHECK(summary.variants[0].unbuilt.size() == 2);
+
+  // A later try that succeeds is no gap any more.
+  run.put({"vt", 1024, std::nullopt}, 10, 10);
+  CHECK(format_effective(run.summary().variants[0].mean.absolute) == ">=1024");
+  CHECK(run.summary().variants[0].unbuilt.size() == 1);
+}
+
+TEST_CASE("run_summary: a task without results at a length leaves the mean unscored there", "[analysis][summary]") {
+  OneRun run;
+  run.put({"niah_single_2", 128, std::nullopt}, 10, 10);
+  run.put({"niah_single_2", 256, std::nullopt}, 10, 10);
+  run.put({"vt", 128, std::nullopt}, 10, 10);
+  const RunSummary summary = run.summary();
+  CHECK(format_effective(summary.variants[0].mean.absolute) == "128");
+  CHECK(summary.variants[0].mean.absolute.notes == std::vector<std::string>{"gap at 256"});
+  CHECK(summary.variants[0].mean_curve.size() == 1);
+}
+
+TEST_CASE("run_summary: the base of the relative rule lies within the trained length", "[analysis][summary]") {
+  OneRun run;  // trained on 512
+  run.put({"niah_single_2", 512, std::nullopt}, 60, 100);
+  run.put({"niah_single_2", 1024, std::nullopt}, 100, 100);
+  run.put({"niah_single_2", 2048, std::nullopt}, 52, 100);
+  CHECK_THAT(run.summary().variants[0].mean.base_score.value(), WithinAbs(60, 1e-9));
+  CHECK(format_effective(run.summary().variants[0].mean.relative) == ">=2048");
+  SummarySettings settings;
+  settings.base_lengths = {"1x", "2x"};
+  CHECK_THAT(run.summary(settings).variants[0].mean.base_score.value(), WithinAbs(100, 1e-9));
+}
+
+TEST_CASE("run_summary: which effective contexts are asked for", "[analysis][summary]") {
+  OneRun run;
+  run.put({"niah_single_2", 128, std::nullopt}, 10, 10);
+  run.put({"vt", 128, std::nullopt}, 10, 10);
+  SummarySettings settings;
+  CHECK(run.summary(settings).shows_mean());
+  CHECK(run.summary(settings).shows_task(1));
+  settings.effective = {"vt"};
+  CHECK_FALSE(run.summary(settings).shows_mean());
+  CHECK_FALSE(run.summary(settings).shows_task(0));
+  CHECK(run.summary(settings).shows_task(1));
+  config::ReportSection section;
+  section.threshold = 70;
+  section.base_lengths = {"128", "256"};
+  CHECK(summary_settings(section).absolute_threshold == 70);
+  CHECK(summary_settings(section).base_lengths == section.base_lengths);
+}
+
+TEST_CASE("run_summary: misses are kept to a number a page can hold", "[analysis][summary]") {
+  OneRun run;
+  for (int depth = 0; depth < 10000; depth += 25) run.put({"niah_single_2", 128, depth}, 0, 5);
+  const RunSummary summary = run.summary();
+  CHECK(summary.misses_thinned);
+  CHECK(summary.misses_per_cell == 3);
+  CHECK(summary.misses.size() == 1200);
+}
+
+TEST_CASE("run_summary: a run without results, and one that is not there", "[analysis][summary]") {
+  const OneRun run;
+  const RunSummary summary = run.summary();
+  CHECK(summary.variants.size() == 1);
+  CHECK(summary.tasks.empty());
+  CHECK(summary.n_values == 0);
+  CHECK(summary.variants[0].mean.absolute.kind == Censoring::kNone);
+}
+
+}  // namespace fathom::analysis

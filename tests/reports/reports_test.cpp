@@ -1,0 +1,251 @@
+// Reports of a small made-up database against golden files. FATHOM_UPDATE_GOLDEN=1 in the environment writes the files
+// anew.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/core/error.h"
+#include "harness/store/result_store.h"
+#include "reports/format.h"
+#include "reports/report.h"
+#include "tests/support/catch.h"
+#include "tests/support/made_up_run.h"
+#include "tests/support/temp_folder.h"
+
+namespace fathom {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// A report of a made-up sweep, timings left out.
+std::string report_of(const std::string& format, const test::MadeUpSweep& sweep, reports::ReportOptions options = {}) {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  test::put_made_up_run(*store::open_store(path), "made-up", sweep);
+  options.show_timings = false;
+  std::ostringstream out;
+  reports::registry().at(format).write(*store::open_reader(path), options, out);
+  return out.str();
+}
+
+std::string report_of_kind(const std::string& format, const std::string& kind) {
+  return report_of(format, test::made_up_sweep(kind));
+}
+
+void check_golden(const std::string& text, const std::string& name) {
+  const std::string path = std::string(FATHOM_TEST_DIR) + "/golden/" + name;
+  if (std::getenv("FATHOM_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  std::ifstream in(path, std::ios::binary);
+  REQUIRE(in.good());
+  const std::string expected(std::istreambuf_iterator<char>(in), {});
+  INFO("golden file " << name);
+  CHECK(text == expected);
+}
+
+/// Scores as given for every cell of one task.
+test::MadeUpSweep no_cells() {
+  test::MadeUpSweep sweep = test::made_up_sweep("small");
+  sweep.tasks.clear();
+  return sweep;
+}
+
+std::string constant_report(const std::string& format, double score) {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  auto sink = store::open_store(path);
+  sink->begin_run(test::made_up_run_record("constant"));
+  sink->put_variant(test::made_up_variant("rope"));
+  std::vector<eval::SampleRecord> rows;
+  for (const std::int64_t length : {128, 256, 512}) {
+    for (std::int64_t i = 0; i < 5; ++i)
+      rows.push_back(test::made_up_sample("rope", {"niah_single_2", length, 0}, i, score));
+  }
+  sink->put_batch(rows);
+  std::ostringstream out;
+  reports::registry().at(format).write(*store::open_reader(path), {}, out);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("reports: the table names every format once", "[reports]") {
+  CHECK(reports::registry().names() == std::vector<std::string>{"csv", "html", "json", "markdown", "terminal"});
+  CHECK_THROWS_AS(reports::registry().at("htlm"), ConfigError);
+  CHECK_THROWS_WITH(reports::registry().at("htlm"), Contains("unknown report format 'htlm'; did you mean 'html'?"));
+}
+
+TEST_CASE("reports: golden files of a small run", "[reports][golden]") {
+  check_golden(report_of_kind("markdown", "small"), "report_small.md");
+  check_golden(report_of_kind("json", "small"), "report_small.json");
+  check_golden(report_of_kind("csv", "small"), "report_small.csv");
+  check_golden(report_of_kind("terminal", "small"), "report_small.txt");
+}
+
+TEST_CASE("reports: the same database gives the same bytes", "[reports]") {
+  for (const reports::ReportEntry& entry : reports::registry().entries()) {
+    INFO(entry.name);
+    CHECK(report_of_kind(std::string(entry.name), "small") == report_of_kind(std::string(entry.name), "small"));
+  }
+}
+
+TEST_CASE("reports: without timings nothing tells when or where it ran", "[reports]") {
+  for (const reports::ReportEntry& entry : reports::registry().entries()) {
+    INFO(entry.name);
+    const std::string text = report_of_kind(std::string(entry.name), "small");
+    CHECK_THAT(text,
+               !Contains("2025-01-02") && !Contains("made-up processor") && !Contains("62 s") && !Contains("200 MiB"));
+  }
+}
+
+TEST_CASE("reports: a database without runs", "[reports]") {
+  const test::TempFolder folder;
+  store::open_store(folder.file("results.db"));
+  const auto reader = store::open_reader(folder.file("results.db"));
+  const auto write = [&](const char* format) {
+    std::ostringstream out;
+    reports::registry().at(format).write(*reader, {}, out);
+    return out.str();
+  };
+  CHECK_THAT(write("html"), Contains("This database holds no runs yet.") && Contains("</html>"));
+  CHECK_THAT(write("markdown"), Contains("This database holds no runs yet."));
+  CHECK_THAT(write("terminal"), Contains("This database holds no runs yet."));
+  CHECK(nlohmann::json::parse(write("json")) == nlohmann::json::parse(R"({"runs":[]})"));
+  const std::string csv = write("csv");
+  CHECK(csv.find('\n') == csv.size() - 1);
+}
+
+TEST_CASE("reports: a run without samples says so and shows its models", "[reports]") {
+  CHECK_THAT(report_of("html", no_cells()),
+             Contains("This run has no results yet.") && Contains("rope yarn") && !Contains("<figure>"));
+  CHECK_THAT(report_of("markdown", no_cells()), Contains("This run has no results yet.") && Contains("rope yarn"));
+  CHECK_THAT(report_of("terminal", no_cells()), Contains("This run has no results yet.") && Contains("rope yarn"));
+  const auto json = nlohmann::json::parse(report_of("json", no_cells()));
+  CHECK(json["runs"][0]["variants"].size() == 2);
+  CHECK(json["runs"][0]["variants"][0]["cells"].empty());
+  CHECK(json["runs"][0]["variants"][0]["effective"]["mean"]["absolute"]["tokens"].is_null());
+}
+
+TEST_CASE("reports: cells that were not built are shown, not scored", "[reports]") {
+  const std::string html = report_of_kind("html", "small");
+  CHECK_THAT(html, Contains("too_short: prompt 171 + budget 16 = 187 tokens"));
+  CHECK_THAT(report_of_kind("terminal", "small"), Contains("too_short: prompt 171"));
+  const auto json = nlohmann::json::parse(report_of_kind("json", "small"));
+  for (const auto& cell : json["runs"][0]["variants"][0]["cells"]) {
+    CHECK_FALSE((cell["task"] == "niah_multikey_1" && cell["length"] == 128));
+  }
+}
+
+TEST_CASE("reports: all right and all wrong", "[reports]") {
+  const auto right = nlohmann::json::parse(constant_report("json", 1.0));
+  const auto& best = right["runs"][0]["variants"][0]["effective"]["mean"];
+  CHECK(best["absolute"] == nlohmann::json::parse(R"({"tokens":512,"censored":"right","low":512,"high":512})"));
+  const auto wrong = nlohmann::json::parse(constant_report("json", 0.0));
+  const auto& worst = wrong["runs"][0]["variants"][0]["effective"]["mean"];
+  CHECK(worst["absolute"] == nlohmann::json::parse(R"({"tokens":null,"censored":"left","low":null,"high":null})"));
+  CHECK(worst["relative"]["censored"] == "none");
+  CHECK_THAT(constant_report("html", 0.0), Contains("every score is 0") && Contains("&lt;128"));
+  CHECK_THAT(constant_report("terminal", 1.0), Contains("≥512"));
+}
+
+TEST_CASE("reports: json has the documented shape", "[reports][json]") {
+  const auto json = nlohmann::json::parse(report_of_kind("json", "small"));
+  const auto& variant = json.at("runs").at(0).at("variants").at(1);
+  for (const char* key :
+       {"model", "position", "base", "scaling", "factor", "claimed", "trained", "effective", "cells"}) {
+    CHECK(variant.contains(key));
+  }
+  CHECK(variant["scaling"] == "yarn");
+  CHECK(variant["base"] == 10000.0);
+  CHECK(variant["factor"].is_null());
+  CHECK(variant["effective"].size() == 3);
+  const auto& cell = variant["cells"][0];
+  CHECK(cell.size() == 7);
+  CHECK(cell["depth"] == 0);
+  CHECK(cell["n"] == 4);
+  CHECK((cell["mean"].get<double>() >= 0 && cell["mean"].get<double>() <= 1));
+  CHECK(variant["cells"].back()["task"] == "vt");
+  CHECK(variant["cells"].back()["depth"].is_null());
+}
+
+TEST_CASE("reports: html escapes names and prompts, and needs no network", "[reports][html]") {
+  const std::string html = report_of_kind("html", "unicode");
+  CHECK_THAT(
+      html, !Contains("<b>naïve") && Contains("&lt;b&gt;naïve&lt;/b&gt;") && Contains("模型") && !Contains("<keeper>"));
+  CHECK_THAT(html, !Contains("src=") && !Contains("@import") && !Contains("url(") && !Contains("<script") &&
+                       !Contains("<link"));
+  CHECK_THAT(html, !Contains("{{") && Contains("</html>"));
+}
+
+TEST_CASE("reports: html has a text alternative and the numbers of every chart", "[reports][html]") {
+  const std::string html = report_of_kind("html", "small");
+  std::size_t n_images = 0;
+  for (auto at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1)) {
+    const std::string tag = html.substr(at, html.find('>', at) - at);
+    const bool labelled =
+        tag.find("aria-label=\"") != std::string::npos && tag.find("aria-label=\"\"") == std::string::npos;
+    CHECK((labelled || tag.find("aria-hidden=\"true\"") != std::string::npos));
+    ++n_images;
+  }
+  CHECK(n_images > 8);
+  CHECK_THAT(
+      html, Contains("<details><summary>Numbers</summary>") && Contains("<summary>Numbers: niah_multikey_1</summary>"));
+  CHECK_THAT(html, Contains("prefers-color-scheme: dark") && Contains("@media print"));
+}
+
+TEST_CASE("reports: the terminal report fits its columns", "[reports][terminal]") {
+  for (const char* kind : {"small", "unicode", "many"}) {
+    for (const int columns : {80, 100}) {
+      reports::ReportOptions options;
+      options.terminal_columns = columns;
+      std::istringstream lines(report_of("terminal", test::made_up_sweep(kind), options));
+      for (std::string line; std::getline(lines, line);) {
+        INFO(kind << " " << columns << ": " << line);
+        // Eighty columns cannot hold the numbers of the summary table; names give way first.
+        CHECK(reports::display_width(line) <= std::max(columns, 100));
+      }
+    }
+  }
+}
+
+TEST_CASE("reports: colour only where asked for", "[reports][terminal]") {
+  reports::ReportOptions options;
+  CHECK_THAT(report_of("terminal", test::made_up_sweep("small"), options), !Contains("\x1b["));
+  options.colour = true;
+  CHECK_THAT(report_of("terminal", test::made_up_sweep("small"), options), Contains("\x1b["));
+}
+
+TEST_CASE("reports: every language has the same labels", "[reports][labels]") {
+  reports::ReportOptions options;
+  options.language = "zh";
+  for (const char* format : {"html", "markdown", "terminal"}) {
+    CHECK_THAT(report_of(format, test::made_up_sweep("small"), options), Contains("有效"));
+  }
+  options.language = "fr";
+  CHECK_THROWS_WITH(report_of("html", test::made_up_sweep("small"), options),
+                    "report: unknown language 'fr'; known: en, zh");
+}
+
+TEST_CASE("reports: unknown runs are errors", "[reports][errors]") {
+  reports::ReportOptions options;
+  options.runs = {"made-upp"};
+  CHECK_THROWS_AS(report_of("json", test::made_up_sweep("small"), options), StoreError);
+  CHECK_THROWS_WITH(report_of("json", test::made_up_sweep("small"), options), Contains("did you mean 'made-up'?"));
+}
+
+TEST_CASE("reports: the settings of the run are used", "[reports]") {
+  reports::ReportOptions options;
+  options.settings_of = [](const eval::RunRecord& run) {
+    CHECK(run.name == "made-up");
+    analysis::SummarySettings settings;
+    settings.absolute_threshold = 20;
+    settings.effective = {"vt"};
+    return settings;
+  };
+  const auto json = nlohmann::json::parse(report_of("json", test::made_up_sweep("small"), options));
+  const auto& effective = json["runs"][0]["variants"][0]["effective"];
+  CHECK(effective.size() == 1);
+  CHECK(effective["vt"]["absolute"]["tokens"] == 1024);
+}
+
+}  // namespace fathom
