@@ -20,7 +20,7 @@ using torch::autograd::variable_list;
 
 struct BlockRange {
   std::int64_t q_begin, n_q, k_begin, n_k;
-  bool newest;                             ///< first key block that this query block visits
+  bool newest;  ///< first key block that this query block visits
 };
 
 /// Pairs of blocks with something visible, query blocks in order, keys from the newest block to the oldest.
@@ -48,7 +48,8 @@ struct BlockAttentionHolder : public torch::CustomClassHolder {
 /// Positions of a block; one row serves the batch where all rows are the same (expanded), which saves bias work.
 Tensor block_positions(const BlockAttentionInput& input, std::int64_t begin, std::int64_t n) {
   const Tensor rows = input.positions.narrow(1, begin, n);
-  const bool shared = rows.size(0) > 1 && rows.stride(0) == 0 && !input.scheme->needs_q_and_k() && !input.scheme->needs_hidden();
+  const bool shared =
+      rows.size(0) > 1 && rows.stride(0) == 0 && !input.scheme->needs_q_and_k() && !input.scheme->needs_hidden();
   return shared ? rows.narrow(0, 0, 1) : rows;
 }
 
@@ -116,15 +117,17 @@ Tensor masked_logits(const BlockAttentionInput& input, const BlockRange& range, 
 }
 
 struct ForwardResult {
-  Tensor out;                              ///< [batch, seq, n_heads, d_head]
-  Tensor log_sum_exp;                      ///< [batch, n_heads, seq]
+  Tensor out;          ///< [batch, seq, n_heads, d_head]
+  Tensor log_sum_exp;  ///< [batch, n_heads, seq]
 };
 
 ForwardResult forward_on_kernels(const BlockAttentionInput& input) {
   const std::int64_t batch = input.q.size(0), seq = input.q.size(1), heads = input.q.size(2);
-  ForwardResult result{torch::zeros_like(input.q), torch::full({batch, heads, seq}, -std::numeric_limits<float>::infinity())};
+  ForwardResult result{torch::zeros_like(input.q),
+                       torch::full({batch, heads, seq}, -std::numeric_limits<float>::infinity())};
   Tensor row_sum = torch::zeros({batch, heads, seq});
-  const AttentionState state{result.log_sum_exp.data_ptr<float>(), row_sum.data_ptr<float>(), result.out.data_ptr<float>()};
+  const AttentionState state{result.log_sum_exp.data_ptr<float>(), row_sum.data_ptr<float>(),
+                             result.out.data_ptr<float>()};
   for (const BlockRange& range : attention_blocks(seq, input.block_size, input.window)) {
     const Tensor bias = block_bias(input, range);
     attention_block_forward(kernel_block(input, range, bias.defined() ? bias.contiguous() : bias), state);
@@ -158,7 +161,8 @@ struct BackwardState {
 };
 
 /// Adds the block's share to d_q, d_k, d_v. Returns the gradient of the bias, [batch, n_heads, n_q, n_k], if asked for.
-Tensor backward_block_on_torch(const BlockAttentionInput& input, const BlockRange& range, const Tensor& bias, const BackwardState& state) {
+Tensor backward_block_on_torch(const BlockAttentionInput& input, const BlockRange& range, const Tensor& bias,
+                               const BackwardState& state) {
   const std::int64_t heads = input.q.size(2), kv_heads = input.k.size(2);
   const auto queries = [&](const Tensor& x) { return x.narrow(1, range.q_begin, range.n_q).transpose(1, 2); };
   const Tensor lse = state.log_sum_exp.narrow(2, range.q_begin, range.n_q).unsqueeze(-1);
@@ -176,19 +180,24 @@ Tensor backward_block_on_torch(const BlockAttentionInput& input, const BlockRang
   return d_s;
 }
 
-Tensor backward_block_on_kernels(const BlockAttentionInput& input, const BlockRange& range, const Tensor& bias, const BackwardState& state,
-                                 bool wants_d_bias) {
+Tensor backward_block_on_kernels(const BlockAttentionInput& input, const BlockRange& range, const Tensor& bias,
+                                 const BackwardState& state, bool wants_d_bias) {
   Tensor d_bias;
   if (wants_d_bias) d_bias = torch::empty({input.q.size(0), input.q.size(2), range.n_q, range.n_k});
-  const AttentionGradient gradient{state.log_sum_exp.data_ptr<float>(), state.out_dot.data_ptr<float>(), state.d_out.data_ptr<float>(),
-                                   state.d_q.data_ptr<float>(),         state.d_k.data_ptr<float>(),     state.d_v.data_ptr<float>(),
+  const AttentionGradient gradient{state.log_sum_exp.data_ptr<float>(),
+                                   state.out_dot.data_ptr<float>(),
+                                   state.d_out.data_ptr<float>(),
+                                   state.d_q.data_ptr<float>(),
+                                   state.d_k.data_ptr<float>(),
+                                   state.d_v.data_ptr<float>(),
                                    wants_d_bias ? d_bias.data_ptr<float>() : nullptr};
   const Tensor plain = bias.defined() ? bias.detach().contiguous() : bias;
   attention_block_backward(kernel_block(input, range, plain), gradient);
   return d_bias;
 }
 
-/// What a bias may depend on, as leaves of a graph of its own; the block's bias is rebuilt on it and differentiated on the spot.
+/// What a bias may depend on, as leaves of a graph of its own; the block's bias is rebuilt on it and differentiated on
+/// the spot.
 struct BiasLeaves {
   Tensor q, k, hidden;
   std::vector<Tensor> parameters;
@@ -217,8 +226,8 @@ BiasLeaves bias_leaves(const BlockAttentionInput& input) {
 
 class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFunction> {
  public:
-  static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& hidden,
-                        at::TensorList parameters, const BlockAttentionInput& call) {
+  static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Tensor& hidden, at::TensorList parameters, const BlockAttentionInput& call) {
     static_cast<void>(parameters);  // named here so that autograd asks for their gradients
     BlockAttentionInput input = call;
     input.q = q.contiguous();
@@ -233,7 +242,8 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
 
   static variable_list backward(torch::autograd::AutogradContext* ctx, variable_list d_outputs) {
     const variable_list saved = ctx->get_saved_variables();
-    BlockAttentionInput input = c10::static_intrusive_pointer_cast<BlockAttentionHolder>(ctx->saved_data["call"].toCapsule())->input;
+    BlockAttentionInput input =
+        c10::static_intrusive_pointer_cast<BlockAttentionHolder>(ctx->saved_data["call"].toCapsule())->input;
     input.q = saved[0];
     input.k = saved[1];
     input.v = saved[2];
@@ -257,8 +267,8 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
   }
 
  private:
-  static void backward_block(const BlockAttentionInput& input, const BlockRange& range, const BackwardState& state, const variable_list& wanted,
-                             const BiasLeaves& leaves, std::vector<Tensor>& gathered) {
+  static void backward_block(const BlockAttentionInput& input, const BlockRange& range, const BackwardState& state,
+                             const variable_list& wanted, const BiasLeaves& leaves, std::vector<Tensor>& gathered) {
     Tensor bias;
     {
       const at::AutoGradMode record(!wanted.empty());
@@ -303,7 +313,8 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
 }  // namespace
 
 torch::Tensor block_attention(const BlockAttentionInput& input) {
-  FATHOM_CHECK(input.q.dim() == 4 && input.k.dim() == 4 && input.v.sizes() == input.k.sizes(), "q, k and v must be [batch, seq, heads, d_head]");
+  FATHOM_CHECK(input.q.dim() == 4 && input.k.dim() == 4 && input.v.sizes() == input.k.sizes(),
+               "q, k and v must be [batch, seq, heads, d_head]");
   FATHOM_CHECK(input.scheme != nullptr && input.block_size >= 1, "block_attention needs a scheme and a block size");
   // Autograd accepts no undefined argument.
   const Tensor hidden = input.hidden.defined() ? input.hidden : torch::empty({0}, input.q.options());

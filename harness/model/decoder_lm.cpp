@@ -12,7 +12,8 @@
 namespace fathom::model {
 namespace {
 
-/// Parameters live in nested modules, because LibTorch allows no dots in a name; named_parameters() then gives the canonical names.
+/// Parameters live in nested modules, because LibTorch allows no dots in a name; named_parameters() then gives the
+/// canonical names.
 class NameNode : public torch::nn::Module {
  public:
   torch::Tensor parameter(const std::string& name, torch::IntArrayRef shape, torch::Dtype dtype) {
@@ -28,7 +29,8 @@ struct NormParameters {
   torch::Tensor weight, bias;
 };
 
-LinearParameters make_decoder_linear(NameNode& parent, const std::string& name, std::pair<std::int64_t, std::int64_t> out_in,
+LinearParameters make_decoder_linear(NameNode& parent, const std::string& name,
+                                     std::pair<std::int64_t, std::int64_t> out_in,
                                      std::pair<bool, torch::Dtype> bias_dtype) {
   auto node = parent.register_module(name, std::make_shared<NameNode>());
   LinearParameters out;
@@ -37,7 +39,8 @@ LinearParameters make_decoder_linear(NameNode& parent, const std::string& name, 
   return out;
 }
 
-NormParameters make_decoder_norm(torch::nn::Module& parent, const std::string& name, const checkpoint::DecoderConfig& config) {
+NormParameters make_decoder_norm(torch::nn::Module& parent, const std::string& name,
+                                 const checkpoint::DecoderConfig& config) {
   auto node = parent.register_module(name, std::make_shared<NameNode>());
   NormParameters out;
   out.weight = node->parameter("weight", {config.d_model}, torch::kFloat32);
@@ -47,9 +50,11 @@ NormParameters make_decoder_norm(torch::nn::Module& parent, const std::string& n
 
 void check_layer(const checkpoint::LayerSpec& layer, std::size_t index) {
   const auto name = [index](const char* what) { return fmt::format("model: layer {}: {}", index, what); };
-  if (layer.n_heads < 1 || layer.d_head < 1 || layer.d_ff < 1) throw ModelError(name("n_heads, d_head and d_ff must be at least 1"));
+  if (layer.n_heads < 1 || layer.d_head < 1 || layer.d_ff < 1)
+    throw ModelError(name("n_heads, d_head and d_ff must be at least 1"));
   if (layer.n_kv_heads < 1 || layer.n_heads % layer.n_kv_heads != 0) {
-    throw ModelError(name("n_kv_heads must divide n_heads") + fmt::format(", got {} and {}", layer.n_kv_heads, layer.n_heads));
+    throw ModelError(name("n_kv_heads must divide n_heads") +
+                     fmt::format(", got {} and {}", layer.n_kv_heads, layer.n_heads));
   }
 }
 
@@ -69,8 +74,8 @@ struct DecoderLm::Block {
 
 DecoderLm::DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype) : config_(config) {
   if (config.layers.empty()) throw ModelError("model: the configuration has no layers");
-  token_embedding_ =
-      register_parameter("token_embedding", torch::empty({config.vocab_size, config.d_model}, torch::TensorOptions().dtype(dtype)));
+  token_embedding_ = register_parameter(
+      "token_embedding", torch::empty({config.vocab_size, config.d_model}, torch::TensorOptions().dtype(dtype)));
   auto layers = register_module("layers", std::make_shared<NameNode>());
   const auto tables = std::make_shared<position::AngleTables>();
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
@@ -87,11 +92,13 @@ DecoderLm::DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype
     block->o = make_decoder_linear(*attention, "o", {config.d_model, q_width}, {config.attention_out_bias, dtype});
     block->mlp_norm = make_decoder_norm(*node, "mlp_norm", config);
     auto mlp = node->register_module("mlp", std::make_shared<NameNode>());
-    if (config.gated_mlp) block->gate = make_decoder_linear(*mlp, "gate", {spec.d_ff, config.d_model}, {config.mlp_bias, dtype});
+    if (config.gated_mlp)
+      block->gate = make_decoder_linear(*mlp, "gate", {spec.d_ff, config.d_model}, {config.mlp_bias, dtype});
     block->up = make_decoder_linear(*mlp, "up", {spec.d_ff, config.d_model}, {config.mlp_bias, dtype});
     block->down = make_decoder_linear(*mlp, "down", {config.d_model, spec.d_ff}, {config.mlp_bias, dtype});
     blocks_.push_back(std::move(block));
-    schemes_.push_back(make_layer_scheme(config_, static_cast<std::int64_t>(i), i == 0 ? nullptr : schemes_.front(), tables));
+    schemes_.push_back(
+        make_layer_scheme(config_, static_cast<std::int64_t>(i), i == 0 ? nullptr : schemes_.front(), tables));
     if (torch::Tensor* table = schemes_.back()->named_parameters(false).find("position_embedding")) {
       register_parameter("position_embedding", *table);  // the one table of the whole decoder has a name of its own
     } else {
@@ -109,7 +116,8 @@ DecoderLm::DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype
 
 torch::Tensor DecoderLm::hidden(const ForwardInput& input,
                                 const std::function<void(std::int64_t, const torch::Tensor&)>& after_block) {
-  FATHOM_CHECK(input.ids.dim() == 2 && input.ids.sizes() == input.positions.sizes(), "ids and positions must be [batch, seq]");
+  FATHOM_CHECK(input.ids.dim() == 2 && input.ids.sizes() == input.positions.sizes(),
+               "ids and positions must be [batch, seq]");
   const std::int64_t batch = input.ids.size(0), seq = input.ids.size(1);
   torch::Tensor x = at::embedding(token_embedding_, input.ids).to(torch::kFloat32);  // [batch, seq, d_model]
   x = schemes_.front()->embed(x, input.positions);
@@ -129,9 +137,9 @@ torch::Tensor DecoderLm::hidden(const ForwardInput& input,
     x = x + ops::linear(ops::attention(call), block.o.weight, block.o.bias);
     const torch::Tensor h = ops::norm(x, config_.norm, block.mlp_norm.weight, block.mlp_norm.bias, config_.norm_eps);
     const torch::Tensor up = ops::linear(h, block.up.weight, block.up.bias);  // [batch, seq, d_ff]
-    const torch::Tensor inner = config_.gated_mlp
-                                    ? ops::gated(ops::linear(h, block.gate.weight, block.gate.bias), up, config_.activation)
-                                    : ops::activate(up, config_.activation);
+    const torch::Tensor inner =
+        config_.gated_mlp ? ops::gated(ops::linear(h, block.gate.weight, block.gate.bias), up, config_.activation)
+                          : ops::activate(up, config_.activation);
     x = x + ops::linear(inner, block.down.weight, block.down.bias);
     if (after_block) after_block(static_cast<std::int64_t>(i), x);
   }
@@ -144,12 +152,14 @@ torch::Tensor DecoderLm::logits(const torch::Tensor& rows) {
 }
 
 void DecoderLm::set_position(const checkpoint::DecoderConfig& config) {
-  FATHOM_CHECK(config.n_layers() == config_.n_layers() && config.d_model == config_.d_model, "set_position needs a config of the same model");
+  FATHOM_CHECK(config.n_layers() == config_.n_layers() && config.d_model == config_.d_model,
+               "set_position needs a config of the same model");
   config_ = config;
   std::vector<std::shared_ptr<position::PositionScheme>> schemes;
   const auto tables = std::make_shared<position::AngleTables>();
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    schemes.push_back(make_layer_scheme(config_, static_cast<std::int64_t>(i), i == 0 ? nullptr : schemes.front(), tables));
+    schemes.push_back(
+        make_layer_scheme(config_, static_cast<std::int64_t>(i), i == 0 ? nullptr : schemes.front(), tables));
     const auto old_parameters = schemes_[i]->named_parameters();
     const auto new_parameters = schemes[i]->named_parameters();
     if (old_parameters.size() != new_parameters.size()) {
@@ -159,14 +169,16 @@ void DecoderLm::set_position(const checkpoint::DecoderConfig& config) {
     for (const auto& item : new_parameters) {
       const torch::Tensor* old_value = old_parameters.find(item.key());
       if (old_value == nullptr || old_value->sizes() != item.value().sizes()) {
-        throw ModelError(fmt::format("model: layer {}: position parameter '{}' does not fit this model", i, item.key()));
+        throw ModelError(
+            fmt::format("model: layer {}: position parameter '{}' does not fit this model", i, item.key()));
       }
       torch::Tensor value = item.value();
       value.set_data(old_value->data());
     }
     // A table that the whole decoder shares is registered on the decoder itself, and keeps its storage.
     auto node = named_modules().find(fmt::format("layers.{}", i));
-    if (node != nullptr && (*node)->named_children().contains("position")) (*node)->replace_module("position", schemes[i]);
+    if (node != nullptr && (*node)->named_children().contains("position"))
+      (*node)->replace_module("position", schemes[i]);
   }
   schemes_ = std::move(schemes);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The decoder: embedding, blocks, head. One graph for training and inference; harness/model/ops.h picks the implementation.
+// The decoder: embedding, blocks, head. One graph for training and inference; harness/model/ops.h picks the
+// implementation.
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -17,23 +18,24 @@
 namespace fathom::model {
 
 struct ForwardInput {
-  torch::Tensor ids;                       ///< [batch, seq] int64
-  torch::Tensor positions;                 ///< [batch, seq] int64
+  torch::Tensor ids;        ///< [batch, seq] int64
+  torch::Tensor positions;  ///< [batch, seq] int64
   /// Inference: packed sequences, batch is 1. Empty in training.
   std::vector<SequenceSpan> sequences;
 };
 
 class DecoderLm : public torch::nn::Module {
  public:
-  /// Parameters are allocated under the canonical names of harness/checkpoint/checkpoint.h, uninitialised. \param dtype of matrices and
-  /// embeddings; norms and biases stay float32.
+  /// Parameters are allocated under the canonical names of harness/checkpoint/checkpoint.h, uninitialised. \param dtype
+  /// of matrices and embeddings; norms and biases stay float32.
   DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype);
 
-  /// Hidden states after the final norm, [batch, seq, d_model]. `after_block`, if set, is called with the index and output of every block
-  /// (auxiliary heads of recipe B, debugging).
+  /// Hidden states after the final norm, [batch, seq, d_model]. `after_block`, if set, is called with the index and
+  /// output of every block (auxiliary heads of recipe B, debugging).
   torch::Tensor hidden(const ForwardInput& input,
                        const std::function<void(std::int64_t, const torch::Tensor&)>& after_block = nullptr);
-  /// Logits of chosen hidden states. rows: [n, d_model]; result [n, vocab] float32. Never called for all positions of a long sequence.
+  /// Logits of chosen hidden states. rows: [n, d_model]; result [n, vocab] float32. Never called for all positions of a
+  /// long sequence.
   torch::Tensor logits(const torch::Tensor& rows);
 
   const checkpoint::DecoderConfig& config() const { return config_; }

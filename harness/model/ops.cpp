@@ -30,7 +30,8 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
   return runs_fused(x) ? fused::linear(x, weight, bias) : train::linear(x, weight, bias);
 }
 
-torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight, const torch::Tensor& bias, double eps) {
+torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight,
+                   const torch::Tensor& bias, double eps) {
   return runs_fused(x) ? fused::norm(x, kind, weight, bias, eps) : train::norm(x, kind, weight, bias, eps);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// The operations a decoder is made of. Each has two implementations behind one name: a differentiable one on LibTorch (training), and a fused one
-// on harness/kernels (inference, when gradients are off and the tensors are on the CPU). A test holds them equal.
+// The operations a decoder is made of. Each has two implementations behind one name: a differentiable one on LibTorch
+// (training), and a fused one on harness/kernels (inference, when gradients are off and the tensors are on the CPU). A
+// test holds them equal.
 
 #include <torch/types.h>
 
@@ -17,37 +18,40 @@ namespace fathom::model {
 struct SequenceSpan {
   std::int64_t begin = 0;
   std::int64_t n_tokens = 0;
-  std::int64_t first_position = 0;         ///< tokens already in the cache
-  std::int64_t total_len = 0;              ///< first_position + n_tokens, or what a length-dependent scheme shall use
-  engine::KvCache* cache = nullptr;        ///< not owned; capacity for first_position + n_tokens
+  std::int64_t first_position = 0;   ///< tokens already in the cache
+  std::int64_t total_len = 0;        ///< first_position + n_tokens, or what a length-dependent scheme shall use
+  engine::KvCache* cache = nullptr;  ///< not owned; capacity for first_position + n_tokens
 };
 
 namespace ops {
 
-/// x w^T + b. x: [.., in]; weight: [out, in] float32 or bf16; bias: [out] or undefined. Result [.., out] float32 (training under autocast: as autocast says).
+/// x w^T + b. x: [.., in]; weight: [out, in] float32 or bf16; bias: [out] or undefined. Result [.., out] float32
+/// (training under autocast: as autocast says).
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
 /// RMSNorm (weight only) or LayerNorm over the last dimension, in float32. bias may be undefined.
-torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight, const torch::Tensor& bias, double eps);
+torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight,
+                   const torch::Tensor& bias, double eps);
 
 torch::Tensor activate(const torch::Tensor& x, checkpoint::Activation activation);
 /// act(gate) * up
 torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& up, checkpoint::Activation activation);
 
 struct AttentionCall {
-  torch::Tensor q;                         ///< [batch, seq, n_heads, d_head], before rotation
-  torch::Tensor k, v;                      ///< [batch, seq, n_kv_heads, d_head], before rotation
-  torch::Tensor positions;                 ///< [batch, seq] int64
-  torch::Tensor hidden;                    ///< [batch, seq, d_model]: the attention's input, for schemes that need it
+  torch::Tensor q;          ///< [batch, seq, n_heads, d_head], before rotation
+  torch::Tensor k, v;       ///< [batch, seq, n_kv_heads, d_head], before rotation
+  torch::Tensor positions;  ///< [batch, seq] int64
+  torch::Tensor hidden;     ///< [batch, seq, d_model]: the attention's input, for schemes that need it
   std::int64_t layer = 0;
   const checkpoint::LayerSpec* spec = nullptr;
   position::PositionScheme* scheme = nullptr;
-  /// Inference: the packed sequences (batch is 1). Empty: every row is a sequence of its own without a cache, positions as given.
+  /// Inference: the packed sequences (batch is 1). Empty: every row is a sequence of its own without a cache, positions
+  /// as given.
   const std::vector<SequenceSpan>* sequences = nullptr;
 };
 
-/// Rotation, query scale, blocked causal attention with running softmax and the scheme's bias. Result [batch, seq, n_heads * d_head].
-/// Memory is linear in seq, in training too: the backward pass recomputes blocks.
+/// Rotation, query scale, blocked causal attention with running softmax and the scheme's bias. Result [batch, seq,
+/// n_heads * d_head]. Memory is linear in seq, in training too: the backward pass recomputes blocks.
 torch::Tensor attention(const AttentionCall& call);
 
 }  // namespace ops

@@ -6,15 +6,18 @@
 
 #include "harness/core/error.h"
 #include "harness/model/block_attention_function.h"
+#include "harness/model/linear_function.h"
 
 namespace fathom::model::ops::train {
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
+  if (linear_runs_on_bf16(x, weight)) return linear_bf16(x, weight, bias);
   const torch::Tensor matrix = weight.scalar_type() == x.scalar_type() ? weight : weight.to(x.scalar_type());
   return at::linear(x, matrix, bias.defined() ? c10::optional<torch::Tensor>(bias.to(x.scalar_type())) : c10::nullopt);
 }
 
-torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight, const torch::Tensor& bias, double eps) {
+torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight,
+                   const torch::Tensor& bias, double eps) {
   switch (kind) {
     case checkpoint::NormKind::kLayer:
       return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);
@@ -45,7 +48,8 @@ torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& up, checkpoi
 }
 
 torch::Tensor attention(const AttentionCall& call) {
-  if (call.sequences != nullptr) throw ModelError("model: packed sequences and caches need the fused path: CPU tensors and no gradients");
+  if (call.sequences != nullptr)
+    throw ModelError("model: packed sequences and caches need the fused path: CPU tensors and no gradients");
   position::PositionScheme& scheme = *call.scheme;
   if (scheme.ranges().size() > 1) {
     throw ModelError("model: a position remap with several distance ranges works at inference on the CPU only");

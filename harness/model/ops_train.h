@@ -1,5 +1,6 @@
 #pragma once
-// The differentiable implementations of harness/model/ops.h, on LibTorch. They also serve every device and dtype the fused ones do not.
+// The differentiable implementations of harness/model/ops.h, on LibTorch. They also serve every device and dtype the
+// fused ones do not.
 
 #include <torch/types.h>
 
@@ -9,7 +10,8 @@
 namespace fathom::model::ops::train {
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
-torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight, const torch::Tensor& bias, double eps);
+torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight,
+                   const torch::Tensor& bias, double eps);
 torch::Tensor activate(const torch::Tensor& x, checkpoint::Activation activation);
 torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& up, checkpoint::Activation activation);
 /// \throws ModelError for packed sequences and for schemes with several distance ranges: those are inference features.

@@ -6,8 +6,9 @@
 #include <limits>
 #include <vector>
 
-// The bodies are written once on GCC vector types and inlined into one wrapper per instruction set, because Debian builds for the oldest
-// processor of the architecture and an AVX-512 machine trains eight times faster with its own instructions.
+// The bodies are written once on GCC vector types and inlined into one wrapper per instruction set, because Debian
+// builds for the oldest processor of the architecture and an AVX-512 machine trains eight times faster with its own
+// instructions.
 #define FATHOM_ALWAYS_INLINE [[gnu::always_inline]] inline
 
 namespace fathom::model {
@@ -20,12 +21,19 @@ constexpr float kMasked = -1e30F;
 using FloatVector = float __attribute__((vector_size(64), aligned(4), may_alias));
 using IntVector = std::int32_t __attribute__((vector_size(64), aligned(4), may_alias));
 
-std::int64_t padded(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+std::int64_t padded(std::int64_t n) {
+  return (n + kLanes - 1) / kLanes * kLanes;
+}
 
-FATHOM_ALWAYS_INLINE FloatVector& at(float* p) { return *reinterpret_cast<FloatVector*>(p); }
-FATHOM_ALWAYS_INLINE const FloatVector& at(const float* p) { return *reinterpret_cast<const FloatVector*>(p); }
+FATHOM_ALWAYS_INLINE FloatVector& at(float* p) {
+  return *reinterpret_cast<FloatVector*>(p);
+}
+FATHOM_ALWAYS_INLINE const FloatVector& at(const float* p) {
+  return *reinterpret_cast<const FloatVector*>(p);
+}
 
-/// A strided operand of a small matrix product: element (row, column) is at data[row * row_stride + column * column_stride].
+/// A strided operand of a small matrix product: element (row, column) is at data[row * row_stride + column *
+/// column_stride].
 struct Strided {
   const float* data;
   std::int64_t row_stride;
@@ -55,32 +63,37 @@ FATHOM_ALWAYS_INLINE void multiply_tile(const Strided& a, const float* b, std::i
 
 /// c[kRows, n] += a[kRows, k_begin..k_end] * b[k_begin..k_end, n]
 template <int kRows>
-FATHOM_ALWAYS_INLINE void multiply_rows(const Strided& a, const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t n,
-                                        std::int64_t k_begin, std::int64_t k_end) {
+FATHOM_ALWAYS_INLINE void multiply_rows(const Strided& a, const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
+                                        std::int64_t n, std::int64_t k_begin, std::int64_t k_end) {
   std::int64_t column = 0;
-  for (; column + 2 * kLanes <= n; column += 2 * kLanes) multiply_tile<kRows, 2>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
-  for (; column + kLanes <= n; column += kLanes) multiply_tile<kRows, 1>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
+  for (; column + 2 * kLanes <= n; column += 2 * kLanes)
+    multiply_tile<kRows, 2>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
+  for (; column + kLanes <= n; column += kLanes)
+    multiply_tile<kRows, 1>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
   for (; column < n; ++column) {
     for (int r = 0; r < kRows; ++r) {
       float sum = c[r * ldc + column];
-      for (std::int64_t k = k_begin; k < k_end; ++k) sum += a.data[r * a.row_stride + k * a.column_stride] * b[k * ldb + column];
+      for (std::int64_t k = k_begin; k < k_end; ++k)
+        sum += a.data[r * a.row_stride + k * a.column_stride] * b[k * ldb + column];
       c[r * ldc + column] = sum;
     }
   }
 }
 
-FATHOM_ALWAYS_INLINE void multiply(std::int64_t rows, const Strided& a, const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
-                                   std::int64_t n, std::int64_t k_begin, std::int64_t k_end) {
+FATHOM_ALWAYS_INLINE void multiply(std::int64_t rows, const Strided& a, const float* b, std::int64_t ldb, float* c,
+                                   std::int64_t ldc, std::int64_t n, std::int64_t k_begin, std::int64_t k_end) {
   if (rows == kTileRows) {
     multiply_rows<kTileRows>(a, b, ldb, c, ldc, n, k_begin, k_end);
     return;
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    multiply_rows<1>({a.data + r * a.row_stride, a.row_stride, a.column_stride}, b, ldb, c + r * ldc, ldc, n, k_begin, k_end);
+    multiply_rows<1>({a.data + r * a.row_stride, a.row_stride, a.column_stride}, b, ldb, c + r * ldc, ldc, n, k_begin,
+                     k_end);
   }
 }
 
-/// p[j] = exp(s[j] - shift), 0 where s[j] is masked; returns the sum. Degree-6 polynomial of 2^f on [-1/2, 1/2]; relative error under 1e-6.
+/// p[j] = exp(s[j] - shift), 0 where s[j] is masked; returns the sum. Degree-6 polynomial of 2^f on [-1/2, 1/2];
+/// relative error under 1e-6.
 FATHOM_ALWAYS_INLINE float exponentials(const float* s, float shift, float* p, std::int64_t width) {
   FloatVector total{};
   for (std::int64_t j = 0; j < width; j += kLanes) {
@@ -119,8 +132,8 @@ FATHOM_ALWAYS_INLINE float largest(const float* s, std::int64_t width) {
 }
 
 /// out[column, row] = in[row, column]
-FATHOM_ALWAYS_INLINE void transpose(const float* in, std::int64_t ld_in, std::int64_t rows, std::int64_t columns, float* out,
-                                    std::int64_t ld_out) {
+FATHOM_ALWAYS_INLINE void transpose(const float* in, std::int64_t ld_in, std::int64_t rows, std::int64_t columns,
+                                    float* out, std::int64_t ld_out) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) out[c * ld_out + r] = in[r * ld_in + c];
   }
@@ -150,9 +163,11 @@ struct HeadScratch {
   std::vector<float> k_transposed, v_transposed, probabilities, gradients;
 };
 
-/// The logits of `rows` queries from `query` on against all visible keys, masked outside; returns the padded width in use.
-FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::int64_t row_of_batch, std::int64_t head, std::int64_t query,
-                                             std::int64_t rows, const float* k_transposed, float* s, std::int64_t ld) {
+/// The logits of `rows` queries from `query` on against all visible keys, masked outside; returns the padded width in
+/// use.
+FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::int64_t row_of_batch, std::int64_t head,
+                                             std::int64_t query, std::int64_t rows, const float* k_transposed, float* s,
+                                             std::int64_t ld) {
   const std::int64_t visible = std::max<std::int64_t>(0, visible_keys(block, query + rows - 1).end);
   const std::int64_t width = padded(visible);
   const std::int64_t token = row_of_batch * block.seq + block.q_begin + query;
@@ -163,7 +178,8 @@ FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::i
     const VisibleKeys keys = visible_keys(block, query + r);
     float* row = s + r * ld;
     if (block.bias != nullptr) {
-      const float* bias = block.bias + row_of_batch * block.bias_batch_stride + (head * block.n_q + query + r) * block.n_k;
+      const float* bias =
+          block.bias + row_of_batch * block.bias_batch_stride + (head * block.n_q + query + r) * block.n_k;
       for (std::int64_t j = 0; j < visible; ++j) row[j] = row[j] * block.scale + bias[j];
     } else {
       for (std::int64_t j = 0; j < visible; ++j) row[j] *= block.scale;
@@ -174,16 +190,18 @@ FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::i
   return width;
 }
 
-FATHOM_ALWAYS_INLINE void forward_head(const AttentionBlock& block, const AttentionState& state, std::int64_t row_of_batch, std::int64_t head,
-                                       HeadScratch& scratch) {
+FATHOM_ALWAYS_INLINE void forward_head(const AttentionBlock& block, const AttentionState& state,
+                                       std::int64_t row_of_batch, std::int64_t head, HeadScratch& scratch) {
   const std::int64_t kv_head = head / (block.n_heads / block.n_kv_heads);
-  const std::int64_t kv_offset = ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
+  const std::int64_t kv_offset =
+      ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
   const std::int64_t kv_stride = block.n_kv_heads * block.d_head, q_stride = block.n_heads * block.d_head;
   transpose(block.k + kv_offset, kv_stride, block.n_k, block.d_head, scratch.k_transposed.data(), scratch.ld);
   float* s = scratch.probabilities.data();
   for (std::int64_t query = 0; query < block.n_q; query += kTileRows) {
     const std::int64_t rows = std::min(kTileRows, block.n_q - query);
-    const std::int64_t width = logit_rows(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), s, scratch.ld);
+    const std::int64_t width =
+        logit_rows(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), s, scratch.ld);
     if (width == 0) continue;
     float* out = state.out + ((row_of_batch * block.seq + block.q_begin + query) * block.n_heads + head) * block.d_head;
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -206,11 +224,13 @@ FATHOM_ALWAYS_INLINE void forward_head(const AttentionBlock& block, const Attent
 }
 
 /// Probabilities and logit gradients of one head, then its share of d_q; d_k and d_v follow from the two matrices.
-FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const AttentionGradient& gradient, std::int64_t row_of_batch,
-                                        std::int64_t head, HeadScratch& scratch) {
+FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const AttentionGradient& gradient,
+                                        std::int64_t row_of_batch, std::int64_t head, HeadScratch& scratch) {
   const std::int64_t kv_head = head / (block.n_heads / block.n_kv_heads);
-  const std::int64_t kv_offset = ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
-  const std::int64_t kv_stride = block.n_kv_heads * block.d_head, q_stride = block.n_heads * block.d_head, ld = scratch.ld;
+  const std::int64_t kv_offset =
+      ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
+  const std::int64_t kv_stride = block.n_kv_heads * block.d_head, q_stride = block.n_heads * block.d_head,
+                     ld = scratch.ld;
   const std::int64_t q_offset = ((row_of_batch * block.seq + block.q_begin) * block.n_heads + head) * block.d_head;
   for (std::int64_t query = 0; query < block.n_q; query += kTileRows) {
     const std::int64_t rows = std::min(kTileRows, block.n_q - query);
@@ -235,12 +255,13 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
       }
       for (std::int64_t j = 0; j < width; ++j) ds_row[j] *= block.scale;
     }
-    multiply(rows, {ds, ld, 1}, block.k + kv_offset, kv_stride, gradient.d_q + q_offset + query * q_stride, q_stride, block.d_head, 0,
-             std::min(width, block.n_k));
+    multiply(rows, {ds, ld, 1}, block.k + kv_offset, kv_stride, gradient.d_q + q_offset + query * q_stride, q_stride,
+             block.d_head, 0, std::min(width, block.n_k));
   }
   for (std::int64_t key = 0; key < block.n_k; key += kTileRows) {
     const std::int64_t rows = std::min(kTileRows, block.n_k - key);
-    // Rows of p are filled up to the visible keys of their tile only, so the first tile that reaches this key starts the sum.
+    // Rows of p are filled up to the visible keys of their tile only, so the first tile that reaches this key starts
+    // the sum.
     const std::int64_t first = std::max<std::int64_t>(0, key + block.k_begin - block.q_begin);
     if (first >= block.n_q) break;
     std::int64_t begin = first / kTileRows * kTileRows;
@@ -253,9 +274,10 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
   }
 }
 
-FATHOM_ALWAYS_INLINE void backward_kv_head(const AttentionBlock& block, const AttentionGradient& gradient, std::int64_t row_of_batch,
-                                           std::int64_t kv_head, HeadScratch& scratch) {
-  const std::int64_t kv_offset = ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
+FATHOM_ALWAYS_INLINE void backward_kv_head(const AttentionBlock& block, const AttentionGradient& gradient,
+                                           std::int64_t row_of_batch, std::int64_t kv_head, HeadScratch& scratch) {
+  const std::int64_t kv_offset =
+      ((row_of_batch * block.seq + block.k_begin) * block.n_kv_heads + kv_head) * block.d_head;
   const std::int64_t kv_stride = block.n_kv_heads * block.d_head, group = block.n_heads / block.n_kv_heads;
   transpose(block.k + kv_offset, kv_stride, block.n_k, block.d_head, scratch.k_transposed.data(), scratch.ld);
   transpose(block.v + kv_offset, kv_stride, block.n_k, block.d_head, scratch.v_transposed.data(), scratch.ld);
@@ -263,43 +285,57 @@ FATHOM_ALWAYS_INLINE void backward_kv_head(const AttentionBlock& block, const At
 }
 
 using ForwardHead = void (*)(const AttentionBlock&, const AttentionState&, std::int64_t, std::int64_t, HeadScratch&);
-using BackwardHead = void (*)(const AttentionBlock&, const AttentionGradient&, std::int64_t, std::int64_t, HeadScratch&);
+using BackwardHead = void (*)(const AttentionBlock&, const AttentionGradient&, std::int64_t, std::int64_t,
+                              HeadScratch&);
 
-void forward_head_plain(const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
+void forward_head_plain(const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head,
+                        HeadScratch& scratch) {
   forward_head(b, s, row, head, scratch);
 }
-void backward_head_plain(const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
+void backward_head_plain(const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head,
+                         HeadScratch& scratch) {
   backward_kv_head(b, g, row, head, scratch);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void forward_head_avx512(const AttentionBlock& b, const AttentionState& s,
-                                                                                       std::int64_t row, std::int64_t head,
-                                                                                       HeadScratch& scratch) {
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void forward_head_avx512(
+    const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
   forward_head(b, s, row, head, scratch);
 }
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void backward_head_avx512(const AttentionBlock& b,
-                                                                                        const AttentionGradient& g, std::int64_t row,
-                                                                                        std::int64_t head, HeadScratch& scratch) {
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void backward_head_avx512(
+    const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
   backward_kv_head(b, g, row, head, scratch);
 }
-[[gnu::target("avx2,fma")]] void forward_head_avx2(const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head,
-                                                   HeadScratch& scratch) {
+[[gnu::target("avx2,fma")]] void forward_head_avx2(const AttentionBlock& b, const AttentionState& s, std::int64_t row,
+                                                   std::int64_t head, HeadScratch& scratch) {
   forward_head(b, s, row, head, scratch);
 }
-[[gnu::target("avx2,fma")]] void backward_head_avx2(const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head,
-                                                    HeadScratch& scratch) {
+[[gnu::target("avx2,fma")]] void backward_head_avx2(const AttentionBlock& b, const AttentionGradient& g,
+                                                    std::int64_t row, std::int64_t head, HeadScratch& scratch) {
   backward_kv_head(b, g, row, head, scratch);
 }
 
-bool has_avx512() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"); }
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
 
-ForwardHead pick_forward() { return has_avx512() ? forward_head_avx512 : has_avx2() ? forward_head_avx2 : forward_head_plain; }
-BackwardHead pick_backward() { return has_avx512() ? backward_head_avx512 : has_avx2() ? backward_head_avx2 : backward_head_plain; }
+ForwardHead pick_forward() {
+  return has_avx512() ? forward_head_avx512 : has_avx2() ? forward_head_avx2 : forward_head_plain;
+}
+BackwardHead pick_backward() {
+  return has_avx512() ? backward_head_avx512 : has_avx2() ? backward_head_avx2 : backward_head_plain;
+}
 #else
-ForwardHead pick_forward() { return forward_head_plain; }
-BackwardHead pick_backward() { return backward_head_plain; }
+ForwardHead pick_forward() {
+  return forward_head_plain;
+}
+BackwardHead pick_backward() {
+  return backward_head_plain;
+}
 #endif
 
 }  // namespace
@@ -311,7 +347,8 @@ void attention_block_forward(const AttentionBlock& block, const AttentionState& 
   {
     HeadScratch scratch(block);
 #pragma omp for schedule(static)
-    for (std::int64_t unit = 0; unit < units; ++unit) run(block, state, unit / block.n_heads, unit % block.n_heads, scratch);
+    for (std::int64_t unit = 0; unit < units; ++unit)
+      run(block, state, unit / block.n_heads, unit % block.n_heads, scratch);
   }
 }
 
@@ -336,7 +373,8 @@ void attention_block_backward(const AttentionBlock& block, const AttentionGradie
   {
     HeadScratch scratch(block);
 #pragma omp for schedule(static)
-    for (std::int64_t unit = 0; unit < units; ++unit) run(block, gradient, unit / block.n_kv_heads, unit % block.n_kv_heads, scratch);
+    for (std::int64_t unit = 0; unit < units; ++unit)
+      run(block, gradient, unit / block.n_kv_heads, unit % block.n_kv_heads, scratch);
   }
 }
 

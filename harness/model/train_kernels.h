@@ -1,12 +1,14 @@
 #pragma once
-// CPU kernels of the training path: one block of causal attention, forward and backward, in float32 on raw memory. Torch-free.
+// CPU kernels of the training path: one block of causal attention, forward and backward, in float32 on raw memory.
+// Torch-free.
 
 #include <cstdint>
 
 namespace fathom::model {
 
-/// Where one block of queries meets one block of keys. Query i and key j of a row stand at indices q_begin + i and k_begin + j; key j is visible
-/// iff its index is at most the query's, and above the query's minus `window` if that is not 0.
+/// Where one block of queries meets one block of keys. Query i and key j of a row stand at indices q_begin + i and
+/// k_begin + j; key j is visible iff its index is at most the query's, and above the query's minus `window` if that is
+/// not 0.
 struct AttentionBlock {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
@@ -17,18 +19,18 @@ struct AttentionBlock {
   std::int64_t k_begin = 0, n_k = 0;
   std::int64_t window = 0;
   float scale = 1;
-  const float* q = nullptr;                ///< [batch, seq, n_heads, d_head], all positions
-  const float* k = nullptr;                ///< [batch, seq, n_kv_heads, d_head]
+  const float* q = nullptr;  ///< [batch, seq, n_heads, d_head], all positions
+  const float* k = nullptr;  ///< [batch, seq, n_kv_heads, d_head]
   const float* v = nullptr;
-  const float* bias = nullptr;             ///< [batch or 1, n_heads, n_q, n_k] or null
-  std::int64_t bias_batch_stride = 0;      ///< 0: one bias for all rows of the batch
+  const float* bias = nullptr;         ///< [batch or 1, n_heads, n_q, n_k] or null
+  std::int64_t bias_batch_stride = 0;  ///< 0: one bias for all rows of the batch
 };
 
 /// Running softmax over the key blocks seen so far.
 struct AttentionState {
-  float* row_max = nullptr;                ///< [batch, n_heads, seq], starts at -infinity
-  float* row_sum = nullptr;                ///< [batch, n_heads, seq], starts at 0
-  float* out = nullptr;                    ///< [batch, seq, n_heads, d_head], not yet divided by row_sum; starts at 0
+  float* row_max = nullptr;  ///< [batch, n_heads, seq], starts at -infinity
+  float* row_sum = nullptr;  ///< [batch, n_heads, seq], starts at 0
+  float* out = nullptr;      ///< [batch, seq, n_heads, d_head], not yet divided by row_sum; starts at 0
 };
 
 /// Adds one key block to the state.
@@ -38,13 +40,13 @@ void attention_block_forward(const AttentionBlock& block, const AttentionState& 
 void attention_block_finish(const AttentionBlock& block, const AttentionState& state);
 
 struct AttentionGradient {
-  const float* log_sum_exp = nullptr;      ///< [batch, n_heads, seq]
-  const float* out_dot = nullptr;          ///< [batch, n_heads, seq]: sum of out * d_out over d_head
-  const float* d_out = nullptr;            ///< [batch, seq, n_heads, d_head]
-  float* d_q = nullptr;                    ///< added to, like d_k and d_v
+  const float* log_sum_exp = nullptr;  ///< [batch, n_heads, seq]
+  const float* out_dot = nullptr;      ///< [batch, n_heads, seq]: sum of out * d_out over d_head
+  const float* d_out = nullptr;        ///< [batch, seq, n_heads, d_head]
+  float* d_q = nullptr;                ///< added to, like d_k and d_v
   float* d_k = nullptr;
   float* d_v = nullptr;
-  float* d_bias = nullptr;                 ///< [batch, n_heads, n_q, n_k], overwritten; null if nobody asks
+  float* d_bias = nullptr;  ///< [batch, n_heads, n_q, n_k], overwritten; null if nobody asks
 };
 
 /// Recomputes the block's probabilities and adds its share of every gradient.

@@ -42,16 +42,19 @@ void load_weights(DecoderLm& model, const checkpoint::Checkpoint& checkpoint) {
   const auto parameters = model.named_parameters();
   for (const checkpoint::TensorInfo& info : checkpoint.tensors()) {
     const torch::Tensor* parameter = parameters.find(info.name);
-    if (parameter == nullptr) throw ModelError(fmt::format("model: the checkpoint holds a tensor '{}' that this architecture does not have", info.name));
+    if (parameter == nullptr)
+      throw ModelError(
+          fmt::format("model: the checkpoint holds a tensor '{}' that this architecture does not have", info.name));
     const std::vector<std::int64_t> expected = parameter->sizes().vec();
     if (info.shape != expected) {
-      throw ModelError(fmt::format("model: tensor '{}' has shape [{}], the configuration needs [{}]", info.name, fmt::join(info.shape, ", "),
-                                   fmt::join(expected, ", ")));
+      throw ModelError(fmt::format("model: tensor '{}' has shape [{}], the configuration needs [{}]", info.name,
+                                   fmt::join(info.shape, ", "), fmt::join(expected, ", ")));
     }
   }
   for (const auto& item : parameters) {
     const auto& tensors = checkpoint.tensors();
-    const bool found = std::any_of(tensors.begin(), tensors.end(), [&](const checkpoint::TensorInfo& info) { return info.name == item.key(); });
+    const bool found = std::any_of(tensors.begin(), tensors.end(),
+                                   [&](const checkpoint::TensorInfo& info) { return info.name == item.key(); });
     if (!found) throw ModelError(fmt::format("model: the checkpoint lacks the tensor '{}'", item.key()));
     torch::Tensor parameter = item.value();
     load_parameter(parameter, item.key(), checkpoint);

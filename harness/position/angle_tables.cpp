@@ -17,13 +17,15 @@ constexpr std::size_t kMostTables = 64;
 
 AngleTable build_angle_table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions) {
   const auto n_pairs = static_cast<std::int64_t>(frequencies.inv_freq.size());
-  AngleTable table{at::empty({n_positions, n_pairs}, torch::kFloat32), at::empty({n_positions, n_pairs}, torch::kFloat32)};
+  AngleTable table{at::empty({n_positions, n_pairs}, torch::kFloat32),
+                   at::empty({n_positions, n_pairs}, torch::kFloat32)};
   float* cos = table.cos.data_ptr<float>();
   float* sin = table.sin.data_ptr<float>();
 #pragma omp parallel for schedule(static)
   for (std::int64_t position = 0; position < n_positions; ++position) {
     for (std::int64_t i = 0; i < n_pairs; ++i) {
-      const double angle = std::fmod(static_cast<double>(position) * frequencies.inv_freq[static_cast<std::size_t>(i)], kTwoPi);
+      const double angle =
+          std::fmod(static_cast<double>(position) * frequencies.inv_freq[static_cast<std::size_t>(i)], kTwoPi);
       cos[position * n_pairs + i] = static_cast<float>(std::cos(angle) * frequencies.attention_factor);
       sin[position * n_pairs + i] = static_cast<float>(std::sin(angle) * frequencies.attention_factor);
     }

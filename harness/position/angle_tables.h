@@ -10,7 +10,8 @@
 
 namespace fathom::position {
 
-/// Rows are positions, columns the rotated pairs; both [n_positions, rotary_dim / 2] float32 on the CPU, attention factor included.
+/// Rows are positions, columns the rotated pairs; both [n_positions, rotary_dim / 2] float32 on the CPU, attention
+/// factor included.
 struct AngleTable {
   torch::Tensor cos;
   torch::Tensor sin;
@@ -21,8 +22,8 @@ std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies);
 
 class AngleTables {
  public:
-  /// A table of at least `n_positions` rows. Angles are products in double, reduced modulo 2 pi before the cosine is taken: a float32
-  /// product would be wrong by 0.03 rad at position 10^6.
+  /// A table of at least `n_positions` rows. Angles are products in double, reduced modulo 2 pi before the cosine is
+  /// taken: a float32 product would be wrong by 0.03 rad at position 10^6.
   const AngleTable& table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions);
 
  private:

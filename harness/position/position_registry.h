@@ -11,12 +11,12 @@
 namespace fathom::position {
 
 struct PositionInfo {
-  std::string_view name;       ///< stored with results; stable for ever
+  std::string_view name;  ///< stored with results; stable for ever
   std::int32_t version;
   std::string_view summary;
-  std::string_view source;     ///< paper, section
-  bool rotates;                ///< RoPE family: base and scaling apply
-  bool bounded;                ///< a table ends: positions past it are an error
+  std::string_view source;  ///< paper, section
+  bool rotates;             ///< RoPE family: base and scaling apply
+  bool bounded;             ///< a table ends: positions past it are an error
   std::vector<OptionDescription> (*describe)();
 };
 

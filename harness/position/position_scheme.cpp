@@ -4,21 +4,37 @@
 
 namespace fathom::position {
 
-torch::Tensor PositionScheme::embed(const torch::Tensor& x, const torch::Tensor&) { return x; }
+torch::Tensor PositionScheme::embed(const torch::Tensor& x, const torch::Tensor&) {
+  return x;
+}
 
-torch::Tensor PositionScheme::rotate(const torch::Tensor& x, Role, const torch::Tensor&, std::int64_t, std::size_t) { return x; }
+torch::Tensor PositionScheme::rotate(const torch::Tensor& x, Role, const torch::Tensor&, std::int64_t, std::size_t) {
+  return x;
+}
 
-std::uint64_t PositionScheme::rotation_state(std::int64_t) const { return 0; }
+std::uint64_t PositionScheme::rotation_state(std::int64_t) const {
+  return 0;
+}
 
-std::vector<DistanceRange> PositionScheme::ranges() const { return {{0, std::numeric_limits<std::int64_t>::max()}}; }
+std::vector<DistanceRange> PositionScheme::ranges() const {
+  return {{0, std::numeric_limits<std::int64_t>::max()}};
+}
 
-torch::Tensor PositionScheme::query_scale(const torch::Tensor&) { return {}; }
+torch::Tensor PositionScheme::query_scale(const torch::Tensor&) {
+  return {};
+}
 
-double PositionScheme::softmax_scale_factor(std::int64_t) const { return 1; }
+double PositionScheme::softmax_scale_factor(std::int64_t) const {
+  return 1;
+}
 
-torch::Tensor PositionScheme::block_bias(const LogitBlock&, bool) { return {}; }
+torch::Tensor PositionScheme::block_bias(const LogitBlock&, bool) {
+  return {};
+}
 
-kernels::BiasFunction PositionScheme::bias_function() const { return {}; }
+kernels::BiasFunction PositionScheme::bias_function() const {
+  return {};
+}
 
 const Registry<PositionSchemeEntry>& position_schemes() {
   static const Registry<PositionSchemeEntry> kSchemes("position scheme", {

@@ -1,9 +1,10 @@
 #pragma once
-// The position hooks: everything by which a scheme can act on a decoder. Attention and the decoder never ask which scheme they have.
+// The position hooks: everything by which a scheme can act on a decoder. Attention and the decoder never ask which
+// scheme they have.
 //
-// Why these hooks and not three: xPos must know query from key; temperatures scale queries by position; Inkling, CoPE and GRAPE-A make a bias from the
-// block's queries, keys or hidden states; Self-Extend, ReRoPE and dual chunk attention use several distance ranges, each with positions of its own. Biases exist
-// per block only, never [q_len x k_len].
+// Why these hooks and not three: xPos must know query from key; temperatures scale queries by position; Inkling, CoPE
+// and GRAPE-A make a bias from the block's queries, keys or hidden states; Self-Extend, ReRoPE and dual chunk attention
+// use several distance ranges, each with positions of its own. Biases exist per block only, never [q_len x k_len].
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -23,38 +24,43 @@ class AngleTables;
 
 enum class Role { kQuery, kKey };
 
-/// A range of distances d = q_position - k_position that uses positions of its own (training-free remaps). Ranges cover 0 .. infinity without overlap.
+/// A range of distances d = q_position - k_position that uses positions of its own (training-free remaps). Ranges cover
+/// 0 .. infinity without overlap.
 struct DistanceRange {
-  std::int64_t first_distance = 0;     ///< inclusive
-  std::int64_t end_distance = 0;       ///< exclusive; INT64_MAX for the last
+  std::int64_t first_distance = 0;  ///< inclusive
+  std::int64_t end_distance = 0;    ///< exclusive; INT64_MAX for the last
 };
 
 /// One block of logits that a bias is asked for.
 struct LogitBlock {
-  torch::Tensor q_positions;           ///< [batch, q_len] int64
-  torch::Tensor k_positions;           ///< [batch, k_len] int64
-  torch::Tensor q;                     ///< [batch, heads, q_len, d_head] after rotation; undefined unless needs_q_and_k()
-  torch::Tensor k;                     ///< [batch, kv_heads, k_len, d_head]; undefined unless needs_q_and_k()
-  torch::Tensor q_hidden;              ///< [batch, q_len, d_model] the attention's input; undefined unless needs_hidden()
+  torch::Tensor q_positions;  ///< [batch, q_len] int64
+  torch::Tensor k_positions;  ///< [batch, k_len] int64
+  torch::Tensor q;            ///< [batch, heads, q_len, d_head] after rotation; undefined unless needs_q_and_k()
+  torch::Tensor k;            ///< [batch, kv_heads, k_len, d_head]; undefined unless needs_q_and_k()
+  torch::Tensor q_hidden;     ///< [batch, q_len, d_model] the attention's input; undefined unless needs_hidden()
 };
 
 class PositionScheme : public torch::nn::Module {
  public:
-  /// Signal added at the input, once, before layer 0. x: [batch, seq, d_model]; positions: [batch, seq] int64. Default returns x.
+  /// Signal added at the input, once, before layer 0. x: [batch, seq, d_model]; positions: [batch, seq] int64. Default
+  /// returns x.
   virtual torch::Tensor embed(const torch::Tensor& x, const torch::Tensor& positions);
 
   virtual bool rotates() const { return false; }
-  /// Rotation of queries or keys. x: [batch, seq, heads, d_head]; positions: [batch, seq] int64; `total_len` is the whole sequence, cache included;
-  /// `range` counts ranges().  Returns the same shape and dtype; angles are double, tables float32.
-  virtual torch::Tensor rotate(const torch::Tensor& x, Role role, const torch::Tensor& positions, std::int64_t total_len,
-                               std::size_t range = 0);
-  /// Identity of the angle table at this length: keys rotated under one identity must not meet queries of another. Constant for fixed tables.
+  /// Rotation of queries or keys. x: [batch, seq, heads, d_head]; positions: [batch, seq] int64; `total_len` is the
+  /// whole sequence, cache included; `range` counts ranges().  Returns the same shape and dtype; angles are double,
+  /// tables float32.
+  virtual torch::Tensor rotate(const torch::Tensor& x, Role role, const torch::Tensor& positions,
+                               std::int64_t total_len, std::size_t range = 0);
+  /// Identity of the angle table at this length: keys rotated under one identity must not meet queries of another.
+  /// Constant for fixed tables.
   virtual std::uint64_t rotation_state(std::int64_t total_len) const;
 
   /// Distance ranges; one that covers everything for all but the remaps.
   virtual std::vector<DistanceRange> ranges() const;
 
-  /// Multiplier of each query, [batch, seq] float32, or an undefined tensor for none (Llama-4, Ministral-3, log-n temperatures).
+  /// Multiplier of each query, [batch, seq] float32, or an undefined tensor for none (Llama-4, Ministral-3, log-n
+  /// temperatures).
   virtual torch::Tensor query_scale(const torch::Tensor& positions);
   /// Multiplier on the softmax scale (DeepSeek's m^2), 1 = none.
   virtual double softmax_scale_factor(std::int64_t total_len) const;
@@ -62,8 +68,9 @@ class PositionScheme : public torch::nn::Module {
   virtual bool has_bias() const { return false; }
   virtual bool needs_q_and_k() const { return false; }
   virtual bool needs_hidden() const { return false; }
-  /// Bias of one block, differentiable: [batch or 1, heads, q_len, k_len] float32. Blocks of one query block are visited from the newest keys to the
-  /// oldest, so a scheme that sums along the keys (CoPE) can carry its sum; `first_block` marks the newest.
+  /// Bias of one block, differentiable: [batch or 1, heads, q_len, k_len] float32. Blocks of one query block are
+  /// visited from the newest keys to the oldest, so a scheme that sums along the keys (CoPE) can carry its sum;
+  /// `first_block` marks the newest.
   virtual torch::Tensor block_bias(const LogitBlock& block, bool first_block);
   /// The same for inference, where it depends on positions and head only; empty if it needs more.
   virtual kernels::BiasFunction bias_function() const;
@@ -76,7 +83,8 @@ class PositionScheme : public torch::nn::Module {
 struct SchemeContext {
   const checkpoint::DecoderConfig* config = nullptr;
   std::int64_t layer = 0;
-  /// Layer 0's scheme, nothing for layer 0 itself: where a table is shared by all layers it lives there. A scheme must not register it again.
+  /// Layer 0's scheme, nothing for layer 0 itself: where a table is shared by all layers it lives there. A scheme must
+  /// not register it again.
   std::shared_ptr<PositionScheme> first_layer;
   /// Angle tables shared by the decoder's layers; nothing = the scheme keeps its own.
   std::shared_ptr<AngleTables> tables;

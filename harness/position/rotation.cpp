@@ -15,13 +15,17 @@ struct PairPlace {
   std::int64_t step;
 };
 
-PairPlace halves(std::int64_t rotary_dim) { return {rotary_dim / 2, 1}; }
-PairPlace neighbours() { return {1, 2}; }
+PairPlace halves(std::int64_t rotary_dim) {
+  return {rotary_dim / 2, 1};
+}
+PairPlace neighbours() {
+  return {1, 2};
+}
 
 struct RotationPlan {
   PairPlace in, out;
   std::int64_t begin, rotary_dim;
-  float sign;                              ///< -1 turns backwards
+  float sign;  ///< -1 turns backwards
 };
 
 RotationPlan rotation_plan(const RotationShape& shape) {
@@ -37,8 +41,11 @@ RotationPlan rotation_plan(const RotationShape& shape) {
   return {half, half, shape.begin, shape.rotary_dim, 1};
 }
 
-/// The transposed linear map: the gradient of a rotation is the rotation backwards, from the output's layout to the input's.
-RotationPlan transposed(const RotationPlan& plan) { return {plan.out, plan.in, plan.begin, plan.rotary_dim, -plan.sign}; }
+/// The transposed linear map: the gradient of a rotation is the rotation backwards, from the output's layout to the
+/// input's.
+RotationPlan transposed(const RotationPlan& plan) {
+  return {plan.out, plan.in, plan.begin, plan.rotary_dim, -plan.sign};
+}
 
 void rotate_head(const RotationPlan& plan, const float* cos, const float* sin, const float* x, float* out) {
   const std::int64_t n = plan.rotary_dim / 2;
@@ -58,7 +65,8 @@ void rotate_head(const RotationPlan& plan, const float* cos, const float* sin, c
 }
 
 /// x: [batch, seq, heads, d_head] float32 contiguous on the CPU; cos, sin: [batch or 1, seq, rotary_dim / 2].
-torch::Tensor rotate_on_kernel(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin, const RotationPlan& plan) {
+torch::Tensor rotate_on_kernel(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
+                               const RotationPlan& plan) {
   torch::Tensor out = at::empty_like(x);
   const std::int64_t seq = x.size(1), heads = x.size(2), d_head = x.size(3), n_pairs = plan.rotary_dim / 2;
   const std::int64_t row_stride = cos.size(0) == 1 ? 0 : seq;
@@ -79,7 +87,8 @@ torch::Tensor rotate_on_kernel(const torch::Tensor& x, const torch::Tensor& cos,
   return out;
 }
 
-torch::Tensor rotate_on_torch(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin, const RotationPlan& plan) {
+torch::Tensor rotate_on_torch(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
+                              const RotationPlan& plan) {
   const std::int64_t n = plan.rotary_dim / 2;
   const auto part = [&](const torch::Tensor& whole, const PairPlace& place, bool second) {
     const std::int64_t first_channel = plan.begin + (second ? place.second : 0);
@@ -93,17 +102,21 @@ torch::Tensor rotate_on_torch(const torch::Tensor& x, const torch::Tensor& cos, 
   return out;
 }
 
-torch::Tensor rotate_any(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin, const RotationPlan& plan) {
-  if (x.scalar_type() == torch::kDouble) return rotate_on_torch(x, cos.to(torch::kDouble), sin.to(torch::kDouble), plan);
+torch::Tensor rotate_any(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
+                         const RotationPlan& plan) {
+  if (x.scalar_type() == torch::kDouble)
+    return rotate_on_torch(x, cos.to(torch::kDouble), sin.to(torch::kDouble), plan);
   const torch::Tensor single = x.to(torch::kFloat32).contiguous();
-  const torch::Tensor out = x.device().is_cpu() ? rotate_on_kernel(single, cos, sin, plan) : rotate_on_torch(single, cos, sin, plan);
+  const torch::Tensor out =
+      x.device().is_cpu() ? rotate_on_kernel(single, cos, sin, plan) : rotate_on_torch(single, cos, sin, plan);
   return out.to(x.scalar_type());
 }
 
 class RotationFunction : public torch::autograd::Function<RotationFunction> {
  public:
-  static torch::Tensor forward(torch::autograd::AutogradContext* ctx, const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
-                               std::int64_t layout, std::int64_t begin, std::int64_t rotary_dim) {
+  static torch::Tensor forward(torch::autograd::AutogradContext* ctx, const torch::Tensor& x, const torch::Tensor& cos,
+                               const torch::Tensor& sin, std::int64_t layout, std::int64_t begin,
+                               std::int64_t rotary_dim) {
     ctx->save_for_backward({cos, sin});
     ctx->saved_data["layout"] = layout;
     ctx->saved_data["begin"] = begin;
@@ -111,7 +124,8 @@ class RotationFunction : public torch::autograd::Function<RotationFunction> {
     return rotate_any(x, cos, sin, rotation_plan({static_cast<checkpoint::RopeLayout>(layout), begin, rotary_dim}));
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::variable_list gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const RotationPlan plan = rotation_plan({static_cast<checkpoint::RopeLayout>(ctx->saved_data["layout"].toInt()),
                                              ctx->saved_data["begin"].toInt(), ctx->saved_data["rotary_dim"].toInt()});
@@ -121,11 +135,15 @@ class RotationFunction : public torch::autograd::Function<RotationFunction> {
 
 }  // namespace
 
-torch::Tensor apply_rotation(const torch::Tensor& x, const torch::Tensor& positions, const AngleTable& table, const RotationShape& shape) {
+torch::Tensor apply_rotation(const torch::Tensor& x, const torch::Tensor& positions, const AngleTable& table,
+                             const RotationShape& shape) {
   const auto rows = [&](const torch::Tensor& values) {
-    return values.index_select(0, positions.reshape(-1).cpu()).view({positions.size(0), positions.size(1), values.size(1)}).to(x.device());
+    return values.index_select(0, positions.reshape(-1).cpu())
+        .view({positions.size(0), positions.size(1), values.size(1)})
+        .to(x.device());
   };
-  return RotationFunction::apply(x, rows(table.cos), rows(table.sin), static_cast<std::int64_t>(shape.layout), shape.begin, shape.rotary_dim);
+  return RotationFunction::apply(x, rows(table.cos), rows(table.sin), static_cast<std::int64_t>(shape.layout),
+                                 shape.begin, shape.rotary_dim);
 }
 
 }  // namespace fathom::position

@@ -14,12 +14,13 @@ constexpr std::int64_t kQueryWords = 3;     // ask k v
 /// Where `count` needles go: numbers of filler words in front of each, ascending.
 std::vector<std::int64_t> needle_gaps(std::int64_t n_filler, std::int64_t phase, std::int64_t count, RngStream& rng) {
   std::vector<std::int64_t> gaps;
-  // Half of the rows place needles as the evaluation does, between sentences and no two in one place; the others anywhere, so that nothing but
-  // the needle's own words can be relied on.
+  // Half of the rows place needles as the evaluation does, between sentences and no two in one place; the others
+  // anywhere, so that nothing but the needle's own words can be relied on.
   const std::int64_t first_boundary = kSentenceWords - phase;
   const std::int64_t n_boundaries = n_filler < first_boundary ? 1 : 2 + (n_filler - first_boundary) / kSentenceWords;
   if (rng.uniform_index(2) == 0 && n_boundaries >= count) {
-    for (const std::uint64_t pick : rng.sample_without_replacement(static_cast<std::uint64_t>(n_boundaries), static_cast<std::uint64_t>(count))) {
+    for (const std::uint64_t pick :
+         rng.sample_without_replacement(static_cast<std::uint64_t>(n_boundaries), static_cast<std::uint64_t>(count))) {
       gaps.push_back(pick == 0 ? 0 : first_boundary + (static_cast<std::int64_t>(pick) - 1) * kSentenceWords);
     }
   } else {
@@ -42,7 +43,8 @@ Batcher::Batcher(const text::WordTokenizer& words, bool bos)
       values_{words.pool_begin('v'), words.pool_size('v')},
       fillers_{words.pool_begin('f'), words.pool_size('f')},
       // The pools k, v, f and e stand one after the other.
-      copied_{words.pool_begin('k'), words.pool_size('k') + words.pool_size('v') + words.pool_size('f') + words.pool_size('e')} {}
+      copied_{words.pool_begin('k'),
+              words.pool_size('k') + words.pool_size('v') + words.pool_size('f') + words.pool_size('e')} {}
 
 std::int64_t Batcher::fitting_queries(std::int64_t length_tokens, std::int64_t n_needles, std::int64_t most) const {
   const std::int64_t room = length_tokens - (starts_with_bos_ ? 1 : 0) - kNeedleWords * n_needles;
@@ -65,7 +67,8 @@ std::int64_t Batcher::draw(const Pool& pool, RngStream& rng) const {
 
 Batcher::Words Batcher::draw_different(const Pool& pool, std::int64_t count, RngStream& rng) const {
   Words out;
-  for (const std::uint64_t pick : rng.sample_without_replacement(static_cast<std::uint64_t>(pool.size), static_cast<std::uint64_t>(count))) {
+  for (const std::uint64_t pick :
+       rng.sample_without_replacement(static_cast<std::uint64_t>(pool.size), static_cast<std::uint64_t>(count))) {
     out.push_back(pool.begin + static_cast<std::int64_t>(pick));
   }
   return out;
@@ -76,7 +79,8 @@ void Batcher::append_prose(std::int64_t n_words, const std::vector<Words>& needl
   for (const Words& needle : needles) needle_words += static_cast<std::int64_t>(needle.size());
   const std::int64_t n_filler = n_words - needle_words;
   FATHOM_CHECK(n_filler >= 0, "the needles of a training row do not fit its length");
-  const std::int64_t phase = static_cast<std::int64_t>(rng.uniform_index(kSentenceWords));  // of the sentence that the row cuts into
+  const std::int64_t phase =
+      static_cast<std::int64_t>(rng.uniform_index(kSentenceWords));  // of the sentence that the row cuts into
   const std::vector<std::int64_t> gaps = needle_gaps(n_filler, phase, static_cast<std::int64_t>(needles.size()), rng);
   std::size_t next = 0;
   for (std::int64_t i = 0; i <= n_filler; ++i) {
@@ -116,8 +120,8 @@ void Batcher::key_value_row(const BatchPlan& plan, RngStream& rng, Words& row, s
   const Words keys = draw_different(keys_, plan.n_needles, rng);
   Words values;
   // What the pairs leave over goes in front as filler: a row has exactly the batch's length.
-  const std::int64_t spare =
-      plan.length_tokens - static_cast<std::int64_t>(row.size()) - 1 - 2 * plan.n_needles - kQueryWords * plan.n_queries;
+  const std::int64_t spare = plan.length_tokens - static_cast<std::int64_t>(row.size()) - 1 - 2 * plan.n_needles -
+                             kQueryWords * plan.n_queries;
   append_prose(spare, {}, rng, row);
   row.push_back(note_);
   for (const std::int64_t key : keys) {
@@ -127,18 +131,23 @@ void Batcher::key_value_row(const BatchPlan& plan, RngStream& rng, Words& row, s
   append_queries(plan, keys, values, rng, row, answers);
 }
 
-void Batcher::variable_tracking_row(const BatchPlan& plan, RngStream& rng, Words& row, std::vector<Answer>& answers) const {
+void Batcher::variable_tracking_row(const BatchPlan& plan, RngStream& rng, Words& row,
+                                    std::vector<Answer>& answers) const {
   const Words names = draw_different(keys_, plan.n_chains * plan.n_hops, rng);
   const Words values = draw_different(values_, plan.n_chains, rng);
   std::vector<std::int64_t> order;  // chain of each line: interleaved, and in order within a chain
-  for (std::int64_t chain = 0; chain < plan.n_chains; ++chain) order.insert(order.end(), static_cast<std::size_t>(plan.n_hops), chain);
+  for (std::int64_t chain = 0; chain < plan.n_chains; ++chain)
+    order.insert(order.end(), static_cast<std::size_t>(plan.n_hops), chain);
   rng.shuffle(order);
   std::vector<std::int64_t> done(static_cast<std::size_t>(plan.n_chains), 0);
   std::vector<Words> lines;
-  const auto name = [&](std::int64_t chain, std::int64_t hop) { return names[static_cast<std::size_t>(chain * plan.n_hops + hop)]; };
+  const auto name = [&](std::int64_t chain, std::int64_t hop) {
+    return names[static_cast<std::size_t>(chain * plan.n_hops + hop)];
+  };
   for (const std::int64_t chain : order) {
     const std::int64_t hop = done[static_cast<std::size_t>(chain)]++;
-    lines.push_back({set_, name(chain, hop), hop == 0 ? values[static_cast<std::size_t>(chain)] : name(chain, hop - 1)});
+    lines.push_back(
+        {set_, name(chain, hop), hop == 0 ? values[static_cast<std::size_t>(chain)] : name(chain, hop - 1)});
   }
   const auto begin = static_cast<std::int64_t>(row.size());
   append_prose(plan.length_tokens - begin - plan.n_chains * (2 + plan.n_hops), lines, rng, row);
@@ -151,7 +160,8 @@ void Batcher::variable_tracking_row(const BatchPlan& plan, RngStream& rng, Words
   }
 }
 
-void Batcher::copy_row(const BatchPlan& plan, std::int64_t period, RngStream& rng, Words& row, std::vector<Answer>& answers) const {
+void Batcher::copy_row(const BatchPlan& plan, std::int64_t period, RngStream& rng, Words& row,
+                       std::vector<Answer>& answers) const {
   const auto begin = static_cast<std::int64_t>(row.size());
   for (std::int64_t i = begin; i < plan.length_tokens; ++i) {
     const std::int64_t word = i < begin + period ? draw(copied_, rng) : row[static_cast<std::size_t>(i - period)];
@@ -187,7 +197,8 @@ Batch Batcher::make(const BatchPlan& plan, RngStream& rng) const {
       }
     }
     FATHOM_CHECK(static_cast<std::int64_t>(row.size()) == plan.length_tokens, "a training row has the wrong length");
-    for (const Answer& answer : answers) batch.answers.push_back({r * plan.length_tokens + answer.place, answer.target});
+    for (const Answer& answer : answers)
+      batch.answers.push_back({r * plan.length_tokens + answer.place, answer.target});
     if (r < plan.n_copy_rows) batch.n_copy_answers = static_cast<std::int64_t>(batch.answers.size());
     batch.ids.insert(batch.ids.end(), row.begin(), row.end());
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Training rows in the wording of the `synthetic` prompt pack. Torch-free; a batch is a pure function of its plan and the stream.
+// Training rows in the wording of the `synthetic` prompt pack. Torch-free; a batch is a pure function of its plan and
+// the stream.
 
 #include <cstdint>
 #include <vector>
@@ -16,12 +17,12 @@ struct BatchPlan {
   RowTask task = RowTask::kNiah;
   std::int64_t length_tokens = 0;
   std::int64_t n_rows = 0;
-  std::int64_t n_copy_rows = 0;            ///< the first rows are repeated random words (the plateau breaker)
-  std::int64_t n_needles = 0;              ///< niah: needles; key-value: pairs
-  std::int64_t n_queries = 0;              ///< niah, key-value
-  std::int64_t n_chains = 0, n_hops = 0;   ///< variable tracking
+  std::int64_t n_copy_rows = 0;           ///< the first rows are repeated random words (the plateau breaker)
+  std::int64_t n_needles = 0;             ///< niah: needles; key-value: pairs
+  std::int64_t n_queries = 0;             ///< niah, key-value
+  std::int64_t n_chains = 0, n_hops = 0;  ///< variable tracking
   std::int64_t first_position = 0;
-  bool at_frontier = false;                ///< the longest length so far: counts for mastery
+  bool at_frontier = false;  ///< the longest length so far: counts for mastery
 };
 
 /// A word to be predicted: position `place` of the flattened batch predicts `target`.
@@ -31,8 +32,8 @@ struct Answer {
 };
 
 struct Batch {
-  std::vector<std::int64_t> ids;           ///< [n_rows, length_tokens]
-  std::vector<Answer> answers;             ///< those of copy rows come first
+  std::vector<std::int64_t> ids;  ///< [n_rows, length_tokens]
+  std::vector<Answer> answers;    ///< those of copy rows come first
   std::int64_t n_copy_answers = 0;
 };
 
@@ -62,7 +63,8 @@ class Batcher {
   void niah_row(const BatchPlan& plan, RngStream& rng, Words& row, std::vector<Answer>& answers) const;
   void key_value_row(const BatchPlan& plan, RngStream& rng, Words& row, std::vector<Answer>& answers) const;
   void variable_tracking_row(const BatchPlan& plan, RngStream& rng, Words& row, std::vector<Answer>& answers) const;
-  void copy_row(const BatchPlan& plan, std::int64_t period, RngStream& rng, Words& row, std::vector<Answer>& answers) const;
+  void copy_row(const BatchPlan& plan, std::int64_t period, RngStream& rng, Words& row,
+                std::vector<Answer>& answers) const;
   void append_queries(const BatchPlan& plan, const Words& keys, const Words& values, RngStream& rng, Words& row,
                       std::vector<Answer>& answers) const;
 

@@ -13,7 +13,9 @@ constexpr double kAverageKeeps = 0.9;  // of a moving average, per batch
 constexpr std::int64_t kMostHops = 5;  // what the task `vt` asks for
 constexpr std::int64_t kMostChains = 3;
 
-void move_average(double& average, double value) { average = kAverageKeeps * average + (1 - kAverageKeeps) * value; }
+void move_average(double& average, double value) {
+  average = kAverageKeeps * average + (1 - kAverageKeeps) * value;
+}
 
 RowTask parse_row_task(const std::string& name) {
   if (name == "niah") return RowTask::kNiah;
@@ -34,7 +36,10 @@ std::vector<std::int64_t> length_ladder(const Recipe& recipe, std::int64_t conte
 }  // namespace
 
 Curriculum::Curriculum(const TrainSpec& spec, const Recipe& recipe)
-    : recipe_(recipe), task_names_(spec.tasks), ladder_(length_ladder(recipe, spec.context)), max_steps_(spec.max_steps) {
+    : recipe_(recipe),
+      task_names_(spec.tasks),
+      ladder_(length_ladder(recipe, spec.context)),
+      max_steps_(spec.max_steps) {
   if (spec.tasks.empty()) throw ConfigError("train: tasks is empty; known: niah, variable_tracking, kv");
   for (const std::string& name : spec.tasks) tasks_.push_back(parse_row_task(name));
   state_.task_accuracy.assign(tasks_.size(), 0.0);
@@ -64,7 +69,8 @@ void Curriculum::plan_needles(const Batcher& batcher, RngStream& rng, BatchPlan&
   }
   plan.n_queries = batcher.fitting_queries(plan.length_tokens, plan.n_needles, recipe_.n_queries);
   // Rows with few queries put answers at every place up to the last position of a learned table.
-  if (!first && rng.uniform_double() < recipe_.varied_queries_share) plan.n_queries = rng.uniform_int(1, plan.n_queries);
+  if (!first && rng.uniform_double() < recipe_.varied_queries_share)
+    plan.n_queries = rng.uniform_int(1, plan.n_queries);
 }
 
 void Curriculum::plan_position(RngStream& rng, BatchPlan& plan) const {
@@ -91,7 +97,8 @@ BatchPlan Curriculum::plan(const Batcher& batcher, RngStream& rng) const {
 
 bool Curriculum::observe(std::int64_t step, const BatchPlan& plan, const StepResult& result) {
   if (result.copy_accuracy) move_average(state_.copy_accuracy, *result.copy_accuracy);
-  const bool tells = plan.task != RowTask::kNiah || plan.n_needles >= 2;  // one needle is answered by naming the value in sight
+  const bool tells =
+      plan.task != RowTask::kNiah || plan.n_needles >= 2;  // one needle is answered by naming the value in sight
   if (result.task_accuracy && plan.at_frontier && tells) {
     const auto place = std::find(tasks_.begin(), tasks_.end(), plan.task) - tasks_.begin();
     move_average(state_.task_accuracy[static_cast<std::size_t>(place)], *result.task_accuracy);
@@ -99,7 +106,8 @@ bool Curriculum::observe(std::int64_t step, const BatchPlan& plan, const StepRes
   }
   if (state_.decay_start) return false;
   const bool last = current_length() == ladder_.back();
-  if (state_.batches_at_rung >= recipe_.least_batches && worst_accuracy() >= (last ? recipe_.final_mastery : recipe_.mastery)) {
+  if (state_.batches_at_rung >= recipe_.least_batches &&
+      worst_accuracy() >= (last ? recipe_.final_mastery : recipe_.mastery)) {
     state_.batches_at_rung = 0;
     if (last) {
       state_.mastered = true;
@@ -114,7 +122,8 @@ bool Curriculum::observe(std::int64_t step, const BatchPlan& plan, const StepRes
 }
 
 bool Curriculum::finished(std::int64_t steps) const {
-  return state_.decay_start && steps >= std::min(*state_.decay_start + recipe_.decay_steps, std::max(max_steps_, *state_.decay_start));
+  return state_.decay_start &&
+         steps >= std::min(*state_.decay_start + recipe_.decay_steps, std::max(max_steps_, *state_.decay_start));
 }
 
 double Curriculum::learning_rate(std::int64_t step) const {
@@ -131,6 +140,8 @@ std::map<std::string, double> Curriculum::mastery() const {
   return out;
 }
 
-double Curriculum::worst_accuracy() const { return *std::min_element(state_.task_accuracy.begin(), state_.task_accuracy.end()); }
+double Curriculum::worst_accuracy() const {
+  return *std::min_element(state_.task_accuracy.begin(), state_.task_accuracy.end());
+}
 
 }  // namespace fathom::train

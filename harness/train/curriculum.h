@@ -1,5 +1,6 @@
 #pragma once
-// Which batch comes next, and when a length counts as mastered. Decisions depend on the steps so far only, never on time. Torch-free.
+// Which batch comes next, and when a length counts as mastered. Decisions depend on the steps so far only, never on
+// time. Torch-free.
 
 #include <cstdint>
 #include <map>
@@ -15,11 +16,11 @@ namespace fathom::train {
 
 /// Everything the curriculum remembers; part of the resumable state.
 struct CurriculumState {
-  std::int64_t rung = 0;                   ///< index into the ladder of lengths
-  std::int64_t batches_at_rung = 0;        ///< of the longest length
-  double copy_accuracy = 0;                ///< moving averages of answer accuracy
-  std::vector<double> task_accuracy;       ///< one per task, in the spec's order
-  std::optional<std::int64_t> decay_start; ///< step at which the final decay begins
+  std::int64_t rung = 0;                    ///< index into the ladder of lengths
+  std::int64_t batches_at_rung = 0;         ///< of the longest length
+  double copy_accuracy = 0;                 ///< moving averages of answer accuracy
+  std::vector<double> task_accuracy;        ///< one per task, in the spec's order
+  std::optional<std::int64_t> decay_start;  ///< step at which the final decay begins
   bool mastered = false;
 };
 

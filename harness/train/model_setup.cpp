@@ -18,7 +18,9 @@ constexpr double kSchemeTableStd = 0.02;
 /// "none", "every N" (the layers N-1, 2N-1, …), or indices from 0.
 std::vector<bool> parse_nope_layers(const std::string& pattern, std::int64_t n_layers) {
   const auto fail = [&](const std::string& why) {
-    throw ConfigError(fmt::format("train: nope_layers = '{}' {}; allowed: none, 'every N', or layer numbers from 0 to {}", pattern, why, n_layers - 1));
+    throw ConfigError(
+        fmt::format("train: nope_layers = '{}' {}; allowed: none, 'every N', or layer numbers from 0 to {}", pattern,
+                    why, n_layers - 1));
   };
   std::vector<bool> out(static_cast<std::size_t>(n_layers), false);
   if (pattern.empty() || pattern == "none") return out;
@@ -37,11 +39,12 @@ std::vector<bool> parse_nope_layers(const std::string& pattern, std::int64_t n_l
 }
 
 checkpoint::RopeLayout parse_rope_layout(const std::string& name) {
-  for (const auto layout :
-       {checkpoint::RopeLayout::kSplitHalf, checkpoint::RopeLayout::kInterleaved, checkpoint::RopeLayout::kInterleavedInSplitOut}) {
+  for (const auto layout : {checkpoint::RopeLayout::kSplitHalf, checkpoint::RopeLayout::kInterleaved,
+                            checkpoint::RopeLayout::kInterleavedInSplitOut}) {
     if (checkpoint::to_string(layout) == name) return layout;
   }
-  throw ConfigError(fmt::format("train: unknown rope layout '{}'; known: split_half, interleaved, interleaved_in_split_out", name));
+  throw ConfigError(
+      fmt::format("train: unknown rope layout '{}'; known: split_half, interleaved, interleaved_in_split_out", name));
 }
 
 checkpoint::PositionSpec training_position(const TrainSpec& spec, std::int64_t d_head) {
@@ -49,14 +52,16 @@ checkpoint::PositionSpec training_position(const TrainSpec& spec, std::int64_t d
   const position::PositionInfo& info = position::position_infos().at(spec.position);
   position.kind = spec.position;
   position.options = spec.scheme_options.values();
-  if (spec.position == "learned" && position.options.count("positions") == 0) position.options["positions"] = std::to_string(spec.context);
+  if (spec.position == "learned" && position.options.count("positions") == 0)
+    position.options["positions"] = std::to_string(spec.context);
   if (!info.rotates) return position;
   position.layout = parse_rope_layout(spec.rope_layout);
   position.rope_base = spec.rope_base;
   position.rotary_dim = static_cast<std::int64_t>(static_cast<double>(d_head) * spec.rope_partial);
   if (position.rotary_dim < 2 || position.rotary_dim % 2 != 0 || position.rotary_dim > d_head) {
-    throw ConfigError(fmt::format("train: rope_partial = {} rotates {} of {} channels a head; the number must be even and within 2..{}",
-                                  format_double(spec.rope_partial), position.rotary_dim, d_head, d_head));
+    throw ConfigError(fmt::format(
+        "train: rope_partial = {} rotates {} of {} channels a head; the number must be even and within 2..{}",
+        format_double(spec.rope_partial), position.rotary_dim, d_head, d_head));
   }
   position.scaling.original_context = spec.context;
   return position;
@@ -122,7 +127,8 @@ void draw_weights(model::DecoderLm& decoder, const Recipe& recipe, const RngKey&
     } else if (values.dim() == 2) {
       draw_uniform(values, values.size(1), own);
     } else {
-      const torch::Tensor* matrix = parameters.find(name.substr(0, name.size() - std::string_view("bias").size()) + "weight");
+      const torch::Tensor* matrix =
+          parameters.find(name.substr(0, name.size() - std::string_view("bias").size()) + "weight");
       FATHOM_CHECK(matrix != nullptr, "a bias without a matrix");
       draw_uniform(values, matrix->size(1), own);
     }

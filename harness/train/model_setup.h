@@ -15,8 +15,9 @@ namespace fathom::train {
 /// \throws ConfigError for a scheme, layout or layer pattern that does not exist or does not fit.
 checkpoint::DecoderConfig make_training_config(const TrainSpec& spec, const Recipe& recipe, std::int64_t vocab_size);
 
-/// Draws every parameter from a stream of its own, so that a tensor's values depend on its name and the key only: token and position embedding
-/// N(0, embedding_std^2), matrices and MLP biases U(+-1/sqrt(fan_in)), norms 1 and 0, small scheme tables N(0, 0.02^2).
+/// Draws every parameter from a stream of its own, so that a tensor's values depend on its name and the key only: token
+/// and position embedding N(0, embedding_std^2), matrices and MLP biases U(+-1/sqrt(fan_in)), norms 1 and 0, small
+/// scheme tables N(0, 0.02^2).
 void draw_weights(model::DecoderLm& decoder, const Recipe& recipe, const RngKey& key);
 
 /// U(+-1/sqrt(fan_in)) for a head of the recipe's auxiliary losses.

@@ -19,7 +19,8 @@ class FlatAdamW {
   /// \param decays  per value of the buffer: 1 where weight decay applies, 0 elsewhere.
   FlatAdamW(const AdamWSettings& settings, std::vector<std::uint8_t> decays);
 
-  /// One update of `values` in place. `gradients` are scaled so that their norm is at most clip_norm. \param step  from 0.
+  /// One update of `values` in place. `gradients` are scaled so that their norm is at most clip_norm. \param step  from
+  /// 0.
   void step(std::int64_t step, double learning_rate, const float* gradients, float* values);
 
   std::vector<float>& first_moment() { return first_; }

@@ -12,7 +12,8 @@
 namespace fathom::train {
 namespace {
 
-constexpr std::int64_t kSinusoidalPositions = 512;  // random starts up to here; without them four needles reach .95 at the trained length
+constexpr std::int64_t kSinusoidalPositions =
+    512;  // random starts up to here; without them four needles reach .95 at the trained length
 
 Recipe recipe_by_name(const std::string& name) {
   Recipe recipe;
@@ -30,7 +31,8 @@ Recipe recipe_by_name(const std::string& name) {
 }
 
 void require_in_range(const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
-  if (value < low || value > high) throw ConfigError(fmt::format("train: {} = {} is outside {}..{}", name, value, low, high));
+  if (value < low || value > high)
+    throw ConfigError(fmt::format("train: {} = {} is outside {}..{}", name, value, low, high));
 }
 
 std::string canonical_scheme_options(const TrainSpec& spec, const position::PositionInfo& info) {
@@ -77,11 +79,15 @@ std::string TrainSpec::canonical() const {
   const position::PositionInfo& info = position::position_infos().at(position);
   std::string out = fmt::format("recipe={}/{};position={}/{};", recipe, r.version, position, info.version);
   out += fmt::format("options={};", canonical_scheme_options(*this, info));
-  if (info.rotates) out += fmt::format("rope_base={};rope_layout={};rope_partial={};", format_double(rope_base), rope_layout, format_double(rope_partial));
+  if (info.rotates)
+    out += fmt::format("rope_base={};rope_layout={};rope_partial={};", format_double(rope_base), rope_layout,
+                       format_double(rope_partial));
   out += fmt::format("nope_layers={};context={};tasks={};seed={};", nope_layers, context, join(tasks, ","), seed);
-  out += fmt::format("n_layers={};d_model={};n_heads={};d_ff={};max_steps={};", r.n_layers, r.d_model, r.n_heads, r.d_ff, max_steps);
+  out += fmt::format("n_layers={};d_model={};n_heads={};d_ff={};max_steps={};", r.n_layers, r.d_model, r.n_heads,
+                     r.d_ff, max_steps);
   const text::VocabularySpec& v = vocabulary;
-  out += fmt::format("vocabulary=k{},v{},f{},e{},c{},t{},d{}", v.n_keys, v.n_values, v.n_fillers, v.n_names, v.n_cues, v.n_targets, v.n_digits);
+  out += fmt::format("vocabulary=k{},v{},f{},e{},c{},t{},d{}", v.n_keys, v.n_values, v.n_fillers, v.n_names, v.n_cues,
+                     v.n_targets, v.n_digits);
   return out;
 }
 

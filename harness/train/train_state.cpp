@@ -132,7 +132,8 @@ std::optional<TrainState> read_train_state(const std::string& path, const std::s
     in.damaged();
   }
   if (in.text() != canonical_spec) {
-    throw DataError(fmt::format("train: '{}' belongs to a training with other settings; delete it or use another folder", path));
+    throw DataError(
+        fmt::format("train: '{}' belongs to a training with other settings; delete it or use another folder", path));
   }
   TrainState state;
   state.steps = in.number<std::int64_t>();
@@ -153,7 +154,9 @@ FolderLock::FolderLock(const std::string& folder) {
     const int reason = errno;
     ::close(descriptor_);
     if (reason == EWOULDBLOCK) {
-      throw DataError(fmt::format("train: another process is training this model in '{}'; wait for it to end, then run the same command again", folder));
+      throw DataError(fmt::format(
+          "train: another process is training this model in '{}'; wait for it to end, then run the same command again",
+          folder));
     }
     throw DataError(fmt::format("train: cannot lock '{}': {}", path, std::strerror(reason)));
   }

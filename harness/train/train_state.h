@@ -12,14 +12,16 @@ namespace fathom::train {
 
 /// Everything that the next step depends on, besides the spec. Random draws are a function of the step number.
 struct TrainState {
-  std::int64_t steps = 0;                  ///< done so far
+  std::int64_t steps = 0;  ///< done so far
   double seconds = 0;
-  std::int64_t log_size_bytes = 0;         ///< of training.jsonl when the state was taken: later lines belong to steps that will be repeated
+  std::int64_t log_size_bytes =
+      0;  ///< of training.jsonl when the state was taken: later lines belong to steps that will be repeated
   CurriculumState curriculum;
   std::vector<float> values, first_moment, second_moment;
 };
 
-/// Writes `path` so that a reader, or the next start after a crash, sees the old state or the new one. \throws DataError
+/// Writes `path` so that a reader, or the next start after a crash, sees the old state or the new one. \throws
+/// DataError
 void write_train_state(const std::string& path, const std::string& canonical_spec, const TrainState& state);
 
 /// Nothing if there is no file. \throws DataError for a damaged file or one of another spec.

@@ -14,6 +14,7 @@
 #include "harness/core/error.h"
 #include "harness/core/random.h"
 #include "harness/model/decoder_lm.h"
+#include "harness/model/ops_train.h"
 #include "harness/model/weights.h"
 #include "harness/train/batcher.h"
 #include "harness/train/curriculum.h"
@@ -47,7 +48,7 @@ struct AuxiliaryHead : public torch::nn::Module {
     matrix = register_parameter("matrix", drawn);
   }
   torch::Tensor logits(const torch::Tensor& rows) {
-    return at::linear(at::layer_norm(rows, {rows.size(-1)}, norm_weight, norm_bias), matrix);
+    return model::ops::train::linear(at::layer_norm(rows, {rows.size(-1)}, norm_weight, norm_bias), matrix, {});
   }
   torch::Tensor norm_weight, norm_bias, matrix;
 };
@@ -85,7 +86,9 @@ class FlatParameters {
 };
 
 torch::Tensor to_tensor(const std::vector<std::int64_t>& values) {
-  return torch::from_blob(const_cast<std::int64_t*>(values.data()), {static_cast<std::int64_t>(values.size())}, torch::kInt64).clone();
+  return torch::from_blob(const_cast<std::int64_t*>(values.data()), {static_cast<std::int64_t>(values.size())},
+                          torch::kInt64)
+      .clone();
 }
 
 double share_right(const torch::Tensor& right, std::int64_t begin, std::int64_t end) {
@@ -100,16 +103,20 @@ class TrainingRun {
         key_(fmt::format("fathom-train|{}/{}|seed={}", recipe.name, recipe.version, spec.seed)),
         batcher_(words, recipe.bos),
         curriculum_(spec, recipe),
-        decoder_(std::make_shared<model::DecoderLm>(make_training_config(spec, recipe, words.vocab_size()), torch::kFloat32)) {
+        decoder_(std::make_shared<model::DecoderLm>(make_training_config(spec, recipe, words.vocab_size()),
+                                                    torch::kFloat32)) {
     draw_weights(*decoder_, recipe, key_.child("weights"));
-    for (const auto& item : decoder_->named_parameters()) parameters_.add(item.value(), decays_weight(item.key(), item.value()));
+    for (const auto& item : decoder_->named_parameters())
+      parameters_.add(item.value(), decays_weight(item.key(), item.value()));
     for (std::int64_t i = 0; i < recipe.auxiliary_heads; ++i) {
-      heads_.push_back(std::make_shared<AuxiliaryHead>(recipe.d_model, words.vocab_size(), key_.child("auxiliary").child(i)));
+      heads_.push_back(
+          std::make_shared<AuxiliaryHead>(recipe.d_model, words.vocab_size(), key_.child("auxiliary").child(i)));
       for (const torch::Tensor& parameter : heads_.back()->parameters()) parameters_.add(parameter, false);
     }
     parameters_.flatten();
     optimizer_ = std::make_unique<FlatAdamW>(
-        AdamWSettings{recipe.beta1, recipe.beta2, recipe.epsilon, recipe.weight_decay, recipe.clip_norm}, parameters_.decays());
+        AdamWSettings{recipe.beta1, recipe.beta2, recipe.epsilon, recipe.weight_decay, recipe.clip_norm},
+        parameters_.decays());
   }
 
   /// One optimiser step. Returns the loss.
@@ -145,8 +152,8 @@ class TrainingRun {
   }
 
   void restore(const TrainState& state) {
-    if (static_cast<std::int64_t>(state.values.size()) != parameters_.size() || state.first_moment.size() != state.values.size() ||
-        state.second_moment.size() != state.values.size()) {
+    if (static_cast<std::int64_t>(state.values.size()) != parameters_.size() ||
+        state.first_moment.size() != state.values.size() || state.second_moment.size() != state.values.size()) {
       throw DataError("train: the resumable state does not fit this model; delete it to train from the start");
     }
     steps_ = state.steps;
@@ -175,7 +182,8 @@ class TrainingRun {
       if (layer == tapped && !heads_.empty()) auxiliary_input = x;
     });
     const torch::Tensor wanted = to_tensor(targets);
-    const torch::Tensor logits = decoder_->logits(hidden.view({-1, recipe_.d_model}).index_select(0, to_tensor(places)));
+    const torch::Tensor logits =
+        decoder_->logits(hidden.view({-1, recipe_.d_model}).index_select(0, to_tensor(places)));
     torch::Tensor loss = at::cross_entropy_loss(logits, wanted);
     const torch::Tensor right = logits.detach().argmax(-1).eq(wanted);
     if (batch.n_copy_answers > 0) result.copy_accuracy = share_right(right, 0, batch.n_copy_answers);
@@ -187,7 +195,8 @@ class TrainingRun {
   }
 
   /// Cross-entropy of the words one and two back at sampled positions.
-  torch::Tensor auxiliary_loss(const BatchPlan& plan, const torch::Tensor& ids, const torch::Tensor& hidden, RngStream& rng) {
+  torch::Tensor auxiliary_loss(const BatchPlan& plan, const torch::Tensor& ids, const torch::Tensor& hidden,
+                               RngStream& rng) {
     torch::Tensor total;
     const torch::Tensor rows = hidden.reshape({-1, recipe_.d_model});
     const torch::Tensor words = ids.view({-1});
@@ -199,7 +208,8 @@ class TrainingRun {
         places.push_back(row * plan.length_tokens + rng.uniform_int(back, plan.length_tokens - 1));
       }
       const torch::Tensor place = to_tensor(places);
-      const torch::Tensor loss = at::cross_entropy_loss(heads_[i]->logits(rows.index_select(0, place)), words.index_select(0, place - back));
+      const torch::Tensor loss =
+          at::cross_entropy_loss(heads_[i]->logits(rows.index_select(0, place)), words.index_select(0, place - back));
       total = total.defined() ? total + loss : loss;
     }
     return total * (recipe_.auxiliary_weight / static_cast<double>(heads_.size()));
@@ -247,7 +257,8 @@ class TrainingLog {
 
 /// The outcome that a finished folder records in the last line of its log; nothing if the folder is not finished.
 std::optional<TrainOutcome> finished_outcome(const std::string& folder, const std::string& canonical) {
-  if (!std::filesystem::exists(folder + "/config.json") || !std::filesystem::exists(folder + "/model.safetensors")) return std::nullopt;
+  if (!std::filesystem::exists(folder + "/config.json") || !std::filesystem::exists(folder + "/model.safetensors"))
+    return std::nullopt;
   std::ifstream file(folder + "/training.jsonl");
   std::string line, last;
   while (std::getline(file, line)) {
@@ -255,7 +266,9 @@ std::optional<TrainOutcome> finished_outcome(const std::string& folder, const st
   }
   const nlohmann::json json = nlohmann::json::parse(last, nullptr, false);
   if (!json.is_object() || json.value("event", "") != "finished") {
-    throw DataError(fmt::format("train: '{}' holds a model that was not made by a training (training.jsonl has no finish); use another folder", folder));
+    throw DataError(fmt::format(
+        "train: '{}' holds a model that was not made by a training (training.jsonl has no finish); use another folder",
+        folder));
   }
   if (json.value("spec", "") != canonical) {
     throw DataError(fmt::format("train: '{}' holds a model of other settings; use another folder", folder));
@@ -274,7 +287,11 @@ std::optional<TrainOutcome> finished_outcome(const std::string& folder, const st
 class TrainingSession {
  public:
   TrainingSession(const TrainSpec& spec, const std::string& folder, const TrainCallbacks& callbacks)
-      : spec_(spec), folder_(folder), callbacks_(callbacks), words_(spec.vocabulary, make_recipe(spec).bos), run_(spec, make_recipe(spec), words_) {}
+      : spec_(spec),
+        folder_(folder),
+        callbacks_(callbacks),
+        words_(spec.vocabulary, make_recipe(spec).bos),
+        run_(spec, make_recipe(spec), words_) {}
 
   TrainOutcome run() {
     const std::string canonical = spec_.canonical();
@@ -325,20 +342,28 @@ class TrainingSession {
     out.decaying = decay_start.has_value();
     const double per_step = out.seconds / static_cast<double>(std::max<std::int64_t>(1, out.step));
     const std::int64_t end = decay_start ? *decay_start + make_recipe(spec_).decay_steps : spec_.max_steps;
-    out.eta_seconds = per_step * static_cast<double>(std::max<std::int64_t>(0, std::min(end, spec_.max_steps) - out.step));
+    out.eta_seconds =
+        per_step * static_cast<double>(std::max<std::int64_t>(0, std::min(end, spec_.max_steps) - out.step));
     return out;
   }
 
   nlohmann::ordered_json progress_line(double loss) const {
     const TrainProgress p = progress(loss);
-    return {{"event", run_.grew() ? "mastered" : "step"}, {"step", p.step}, {"length_tokens", p.length_tokens}, {"loss", p.loss}, {"accuracy", p.mastery},
-            {"tokens_per_second", p.tokens_per_second}, {"seconds", p.seconds}};
+    return {{"event", run_.grew() ? "mastered" : "step"},
+            {"step", p.step},
+            {"length_tokens", p.length_tokens},
+            {"loss", p.loss},
+            {"accuracy", p.mastery},
+            {"tokens_per_second", p.tokens_per_second},
+            {"seconds", p.seconds}};
   }
 
   void report_growth() {
     const bool done = run_.curriculum().state().decay_start.has_value();
-    callbacks_.logger->info(done ? fmt::format("length {} mastered at step {}; final decay", run_.curriculum().current_length(), run_.steps())
-                                 : fmt::format("length {} from step {}", run_.curriculum().current_length(), run_.steps()));
+    callbacks_.logger->info(
+        done ? fmt::format("length {} mastered at step {}; final decay", run_.curriculum().current_length(),
+                           run_.steps())
+             : fmt::format("length {} from step {}", run_.curriculum().current_length(), run_.steps()));
   }
 
   void save_state(const std::string& path, const std::string& canonical) {
@@ -355,9 +380,15 @@ class TrainingSession {
     outcome.steps = run_.steps();
     outcome.final_accuracy = run_.curriculum().worst_accuracy();
     outcome.seconds = seconds();
-    // The model counts as finished once config.json is there, which save_checkpoint writes last: the log must be complete before.
-    log_->append({{"event", "finished"}, {"step", outcome.steps}, {"mastered", outcome.mastered}, {"accuracy", outcome.final_accuracy},
-                  {"loss", loss}, {"seconds", outcome.seconds}, {"spec", canonical}});
+    // The model counts as finished once config.json is there, which save_checkpoint writes last: the log must be
+    // complete before.
+    log_->append({{"event", "finished"},
+                  {"step", outcome.steps},
+                  {"mastered", outcome.mastered},
+                  {"accuracy", outcome.final_accuracy},
+                  {"loss", loss},
+                  {"seconds", outcome.seconds},
+                  {"spec", canonical}});
     model::save_checkpoint(run_.decoder(), words_.to_json(), folder_);
     std::error_code ignored;
     std::filesystem::remove(state_path, ignored);
@@ -383,7 +414,8 @@ TrainOutcome train(const TrainSpec& spec, const std::string& folder, const Train
   std::filesystem::create_directories(folder, error);
   if (error) throw DataError(fmt::format("train: cannot make the folder '{}': {}", folder, error.message()));
   const FolderLock lock(folder);
-  if (const auto outcome = finished_outcome(folder, canonical)) return *outcome;  // finished while this process waited to look
+  if (const auto outcome = finished_outcome(folder, canonical))
+    return *outcome;  // finished while this process waited to look
   return TrainingSession(spec, folder, callbacks).run();
 }
 

@@ -27,8 +27,8 @@ std::vector<float> scaled_alibi_slopes(const SchemeContext& context) {
   return slopes;
 }
 
-/// bias[h, i, j] = -slope[h] * (q_positions[i] - k_positions[j]), added after the softmax scale (Press et al. 2022, section 3). Kept in float32: bf16
-/// cannot tell neighbours apart beyond distance 256.
+/// bias[h, i, j] = -slope[h] * (q_positions[i] - k_positions[j]), added after the softmax scale (Press et al. 2022,
+/// section 3). Kept in float32: bf16 cannot tell neighbours apart beyond distance 256.
 class AlibiScheme : public PositionScheme {
  public:
   explicit AlibiScheme(std::vector<float> slopes) : slopes_(std::move(slopes)) {}
@@ -36,17 +36,19 @@ class AlibiScheme : public PositionScheme {
   bool has_bias() const override { return true; }
 
   torch::Tensor block_bias(const LogitBlock& block, bool) override {
-    const torch::Tensor distance = block.q_positions.unsqueeze(2) - block.k_positions.unsqueeze(1);  // [batch, q_len, k_len]
+    const torch::Tensor distance =
+        block.q_positions.unsqueeze(2) - block.k_positions.unsqueeze(1);  // [batch, q_len, k_len]
     const torch::Tensor slopes = at::tensor(slopes_).view({1, -1, 1, 1}).to(distance.device());
     return distance.unsqueeze(1).to(torch::kFloat32) * -slopes;
   }
 
   kernels::BiasFunction bias_function() const override {
-    return [slopes = slopes_](std::int64_t head, const std::int32_t* q_positions, std::int64_t n_q, const std::int32_t* k_positions,
-                              std::int64_t n_k, float* bias, std::int64_t stride) {
+    return [slopes = slopes_](std::int64_t head, const std::int32_t* q_positions, std::int64_t n_q,
+                              const std::int32_t* k_positions, std::int64_t n_k, float* bias, std::int64_t stride) {
       const float slope = slopes[static_cast<std::size_t>(head)];
       for (std::int64_t i = 0; i < n_q; ++i) {
-        for (std::int64_t j = 0; j < n_k; ++j) bias[i * stride + j] = slope * static_cast<float>(k_positions[j] - q_positions[i]);
+        for (std::int64_t j = 0; j < n_k; ++j)
+          bias[i * stride + j] = slope * static_cast<float>(k_positions[j] - q_positions[i]);
       }
     };
   }
@@ -59,12 +61,15 @@ std::shared_ptr<PositionScheme> make_alibi(const SchemeContext& context) {
   return std::make_shared<AlibiScheme>(scaled_alibi_slopes(context));
 }
 
-std::vector<OptionDescription> describe_alibi() { return describe_options(AlibiOptions{}); }
+std::vector<OptionDescription> describe_alibi() {
+  return describe_options(AlibiOptions{});
+}
 
 }  // namespace
 
 PositionSchemeEntry schemes::alibi_entry() {
-  return {{"alibi", 1, "Per-head linear distance penalty on attention logits.", "Press et al. 2022, section 3", false, false, &describe_alibi},
+  return {{"alibi", 1, "Per-head linear distance penalty on attention logits.", "Press et al. 2022, section 3", false,
+           false, &describe_alibi},
           &make_alibi};
 }
 

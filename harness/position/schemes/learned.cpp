@@ -10,15 +10,18 @@ namespace {
 struct LearnedOptions {
   std::optional<std::int64_t> positions;
   void visit(OptionVisitor& v) {
-    v.optional_integer("positions", positions, {1, 1 << 20}, "Rows of the table; auto is the longest sequence of training, else the claimed context.");
+    v.optional_integer("positions", positions, {1, 1 << 20},
+                       "Rows of the table; auto is the longest sequence of training, else the claimed context.");
   }
 };
 
 std::int64_t table_rows(const SchemeContext& context) {
   LearnedOptions options;
   bind_options(options, OptionSource("position scheme learned", context.spec().position.options));
-  const std::int64_t rows = options.positions.value_or(context.config->trained_context.value_or(context.config->claimed_context));
-  if (rows < 1) throw ModelError("position scheme learned: the configuration does not say how many positions the table has");
+  const std::int64_t rows =
+      options.positions.value_or(context.config->trained_context.value_or(context.config->claimed_context));
+  if (rows < 1)
+    throw ModelError("position scheme learned: the configuration does not say how many positions the table has");
   return rows;
 }
 
@@ -26,17 +29,20 @@ std::int64_t table_rows(const SchemeContext& context) {
 class LearnedScheme : public PositionScheme {
  public:
   explicit LearnedScheme(const SchemeContext& context) : rows_(table_rows(context)) {
-    if (context.layer == 0) table_ = register_parameter("position_embedding", torch::empty({rows_, context.config->d_model}));
+    if (context.layer == 0)
+      table_ = register_parameter("position_embedding", torch::empty({rows_, context.config->d_model}));
   }
 
   torch::Tensor embed(const torch::Tensor& x, const torch::Tensor& positions) override {
     FATHOM_CHECK(table_.defined(), "learned positions are embedded by layer 0 only");
     const std::int64_t longest = positions.max().item<std::int64_t>() + 1;
     if (longest > rows_) {
-      throw ModelError(fmt::format("position scheme learned: position {} is past the table of {} rows; the longest sequence is {} tokens",
-                                   longest - 1, rows_, rows_));
+      throw ModelError(fmt::format(
+          "position scheme learned: position {} is past the table of {} rows; the longest sequence is {} tokens",
+          longest - 1, rows_, rows_));
     }
-    const bool same_rows = positions.size(0) > 1 && positions.stride(0) == 0;  // one row of positions serves the batch: fewer lookups
+    const bool same_rows =
+        positions.size(0) > 1 && positions.stride(0) == 0;  // one row of positions serves the batch: fewer lookups
     return x + at::embedding(table_, same_rows ? positions.narrow(0, 0, 1) : positions).to(x.scalar_type());
   }
 
@@ -47,15 +53,19 @@ class LearnedScheme : public PositionScheme {
   torch::Tensor table_;
 };
 
-std::shared_ptr<PositionScheme> make_learned(const SchemeContext& context) { return std::make_shared<LearnedScheme>(context); }
+std::shared_ptr<PositionScheme> make_learned(const SchemeContext& context) {
+  return std::make_shared<LearnedScheme>(context);
+}
 
-std::vector<OptionDescription> describe_learned() { return describe_options(LearnedOptions{}); }
+std::vector<OptionDescription> describe_learned() {
+  return describe_options(LearnedOptions{});
+}
 
 }  // namespace
 
 PositionSchemeEntry schemes::learned_entry() {
-  return {{"learned", 1, "A trained table of absolute positions, added to the token embedding.", "Radford et al. 2019 (GPT-2)", false, true,
-           &describe_learned},
+  return {{"learned", 1, "A trained table of absolute positions, added to the token embedding.",
+           "Radford et al. 2019 (GPT-2)", false, true, &describe_learned},
           &make_learned};
 }
 
