@@ -127,6 +127,12 @@ void append_new(std::vector<Integer>& values, std::int64_t value) {
 
 }  // namespace
 
+std::vector<std::string> length_entries(const SweepSection& sweep, const ModelVariant& variant) {
+  if (!sweep.lengths.empty()) return sweep.lengths;
+  if (variant.trained_here()) return {"0.5x", "1x", "1.5x", "2x", "3x", "4x", "8x"};
+  return {"4K", "8K", "16K", "32K", "64K", "128K"};
+}
+
 std::vector<std::int64_t> expand_lengths(const std::vector<std::string>& entries, std::int64_t reference_tokens) {
   std::vector<std::int64_t> lengths;
   for (const std::string& entry : entries) {

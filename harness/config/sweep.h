@@ -56,6 +56,10 @@ struct SweepTraits {
 /// ConfigError for bad numbers, empty axes, names and options as SweepTraits says.
 std::vector<ModelVariant> expand_variants(const RunConfig& config, const SweepTraits& traits);
 
+/// `sweep.lengths`, or where it is left out the default: 0.5x … 8x for a model trained here, RULER's six (4K … 128K)
+/// for a checkpoint.
+std::vector<std::string> length_entries(const SweepSection& sweep, const ModelVariant& variant);
+
 /// Exact token counts, in the order given, each once. `4K` = 4096; `1.5x` = times `reference_tokens` (the trained
 /// length, else the claimed one), rounded to the nearest integer. \throws ConfigError for zero, negative or unreadable
 /// entries.

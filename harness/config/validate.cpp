@@ -20,7 +20,7 @@ class ProblemFinder {
 
   std::vector<ConfigProblem> find() {
     check_name();
-    if (config_.models.empty()) add("", "model", "", "there is no model; write a section [model]");
+    if (config_.models.empty()) add("", "model", "", "is missing; write a section [model]");
     for (const ModelSection& model : config_.models) check_model(model);
     check_train();
     check_sweep();
@@ -34,6 +34,11 @@ class ProblemFinder {
     const std::string full_key = section.empty() ? key : section + "." + key;
     const std::string place = section.empty() ? key : fmt::format("[{}] {}", section, key);
     problems_.push_back({full_key, value.empty() ? place + " " + what : fmt::format("{} = {} {}", place, value, what)});
+  }
+
+  /// \param what  names the entry itself: "'0x' is not a length: …".
+  void add_entry(const std::string& section, const std::string& key, const std::string& what) {
+    problems_.push_back({section + "." + key, fmt::format("[{}] {}: {}", section, key, what)});
   }
 
   void check_name();
@@ -157,11 +162,11 @@ void ProblemFinder::check_sweep() {
     if (entry == "auto") {
       add("sweep", "lengths", entry, "cannot stand in a list; leave the key out, or name the lengths");
     } else if (const auto problem = length_entry_problem(entry)) {
-      add("sweep", "lengths", "", *problem);
+      add_entry("sweep", "lengths", *problem);
     }
   }
   for (const std::string& entry : sweep.depths) {
-    if (const auto problem = depth_entry_problem(entry)) add("sweep", "depths", "", *problem);
+    if (const auto problem = depth_entry_problem(entry)) add_entry("sweep", "depths", *problem);
   }
 }
 
@@ -174,7 +179,7 @@ void ProblemFinder::check_report() {
     return;
   }
   for (const std::string& entry : report.base_lengths) {
-    if (const auto problem = length_entry_problem(entry)) add("report", "base_lengths", "", *problem);
+    if (const auto problem = length_entry_problem(entry)) add_entry("report", "base_lengths", *problem);
   }
 }
 

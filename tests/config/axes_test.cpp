@@ -44,6 +44,19 @@ TEST_CASE("lengths: tokens, K and multiples, in the order given, each once", "[c
   CHECK(expand_lengths({}, 256).empty());
 }
 
+TEST_CASE("lengths: left out, they follow from where the model comes from", "[config][axes]") {
+  fathom::config::SweepSection sweep;
+  fathom::config::ModelVariant variant;
+  variant.source = "train";
+  CHECK(expand_lengths(fathom::config::length_entries(sweep, variant), 256) ==
+        Lengths{128, 256, 384, 512, 768, 1024, 2048});
+  variant.source = "a.gguf";
+  CHECK(expand_lengths(fathom::config::length_entries(sweep, variant), 256) ==
+        Lengths{4096, 8192, 16384, 32768, 65536, 131072});
+  sweep.lengths = {"1K"};
+  CHECK(expand_lengths(fathom::config::length_entries(sweep, variant), 256) == Lengths{1024});
+}
+
 TEST_CASE("lengths: what is no length says why", "[config][axes][errors]") {
   CHECK(length_error("0") == "'0' is not a length: 0 tokens, at least 1 is needed" + kLengthFix);
   CHECK(length_error("0x") == "'0x' is not a length: the factor is zero" + kLengthFix);

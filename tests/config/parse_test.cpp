@@ -274,7 +274,7 @@ TEST_CASE("config: every problem comes at once, a default's mistake only once", 
         "config: --set: [train] context = 3 is outside 16..1073741824\n"
         "config: t.ini:3: [model.a] rope.base = big is not a number\n"
         "config: t.ini:3: [model.b] rope.base = big is not a number\n"
-        "config: t.ini:11: [sweep] depths range '0:100:0' has a step that is not above zero");
+        "config: t.ini:11: [sweep] depths: range '0:100:0' has a step that is not above zero");
 }
 
 TEST_CASE("config: a checkpoint takes no position from the defaults of trained models", "[config][parse][models]") {

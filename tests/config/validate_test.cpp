@@ -21,7 +21,7 @@ TEST_CASE("config: validate lists every problem of a config made in code", "[con
   config.name = "";
   config.report.base_lengths = {"512"};
   CHECK(validate(config) == Strings{"name is empty; the file's name gives none, so write name = ...",
-                                    "model there is no model; write a section [model]",
+                                    "model is missing; write a section [model]",
                                     "[report] base_lengths = 512 must be two lengths, or auto"});
 }
 
@@ -84,17 +84,18 @@ TEST_CASE("config: rules of training, sweep and report", "[config][validate][err
   CHECK(config_error("[train]\nseeds = 1.5\n") == "config: t.ini:2: [train] seeds = 1.5 is not an integer >= 0");
   CHECK(config_error("[train]\nd_model = 100\nheads = 3\n") ==
         "config: t.ini:2: [train] d_model = 100 is not a multiple of heads = 3");
-  CHECK(config_error("[sweep]\nlengths = 512, 4k\n") ==
-        "config: t.ini:2: [sweep] lengths '4k' is not a length: it cannot be read; write tokens (512, 4K) or times the "
-        "trained length (1.5x)");
+  CHECK(
+      config_error("[sweep]\nlengths = 512, 4k\n") ==
+      "config: t.ini:2: [sweep] lengths: '4k' is not a length: it cannot be read; write tokens (512, 4K) or times the "
+      "trained length (1.5x)");
   CHECK(config_error("[sweep]\nlengths = auto, 4K\n") ==
         "config: t.ini:2: [sweep] lengths = auto cannot stand in a list; leave the key out, or name the lengths");
   CHECK(config_error("[sweep]\ndepths = 50, 101\n") ==
-        "config: t.ini:2: [sweep] depths depth '101' is outside 0..100 percent");
+        "config: t.ini:2: [sweep] depths: depth '101' is outside 0..100 percent");
   CHECK(config_error("[report]\nbase_lengths = 512\n") ==
         "config: t.ini:2: [report] base_lengths = 512 must be two lengths, or auto");
   CHECK(config_error("[report]\nbase_lengths = 512, 0\n") ==
-        "config: t.ini:2: [report] base_lengths '0' is not a length: 0 tokens, at least 1 is needed; write tokens "
+        "config: t.ini:2: [report] base_lengths: '0' is not a length: 0 tokens, at least 1 is needed; write tokens "
         "(512, 4K) "
         "or times the trained length (1.5x)");
   CHECK(config_error("[report]\nbase_lengths = 512, 1K\n").empty());
