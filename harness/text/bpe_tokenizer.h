@@ -1,6 +1,7 @@
 #pragma once
 // Byte-level BPE, as GPT-2, Llama 3, Qwen and SmolLM use it.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #include "harness/text/chat_template.h"
 
+#include <utility>
+
 #include "harness/core/error.h"
 #include "harness/core/registry.h"
 #include "harness/core/text_util.h"
@@ -122,7 +124,7 @@ const std::vector<ChatFamilyMarks>& chat_family_marks() {
   return marks;
 }
 
-bool holds(std::string_view text, std::string_view part) {
+bool jinja_holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
@@ -159,7 +161,7 @@ std::string default_system_of(std::string_view jinja, const ChatTemplate& family
       if (!starts_with(rest, line_end)) continue;
       rest.remove_prefix(line_end.size());
       const auto text = jinja_literal(rest.substr(0, rest.find(family.end_of_turn)));
-      if (text && !text->empty() && holds(rest, family.end_of_turn)) return *text;
+      if (text && !text->empty() && jinja_holds(rest, family.end_of_turn)) return *text;
       break;
     }
   }
@@ -169,8 +171,8 @@ std::string default_system_of(std::string_view jinja, const ChatTemplate& family
 // Llama 3.1 and later put two dates in front of every system text. The second is a fixed one where the caller gives
 // none.
 std::string llama3_preamble_of(std::string_view jinja) {
-  if (!holds(jinja, "Cutting Knowledge Date: December 2023")) return {};
-  const bool july = holds(jinja, "26 Jul 2024");
+  if (!jinja_holds(jinja, "Cutting Knowledge Date: December 2023")) return {};
+  const bool july = jinja_holds(jinja, "26 Jul 2024");
   return std::string("Cutting Knowledge Date: December 2023\nToday Date: ") + (july ? "26 Jul 2024" : "26 July 2024") +
          "\n\n";
 }
@@ -211,14 +213,14 @@ std::vector<std::string> chat_template_names() {
 std::optional<ChatTemplate> detect_chat_template(std::string_view jinja) {
   for (const ChatFamilyMarks& candidate : chat_family_marks()) {
     bool all = true;
-    for (const std::string_view mark : candidate.marks) all = all && holds(jinja, mark);
+    for (const std::string_view mark : candidate.marks) all = all && jinja_holds(jinja, mark);
     if (!all) continue;
     ChatTemplate family = chat_template(candidate.family);
     family.default_system = default_system_of(jinja, family);
     if (family.name == "llama3") family.system_preamble = llama3_preamble_of(jinja);
     if (family.name == "mistral") {  // the blanks inside the marks differ between its versions
-      if (!holds(jinja, "[INST] ")) family.user_open = family.system_open = "[INST]";
-      if (!holds(jinja, " [/INST]")) family.user_close = "[/INST]";
+      if (!jinja_holds(jinja, "[INST] ")) family.user_open = family.system_open = "[INST]";
+      if (!jinja_holds(jinja, " [/INST]")) family.user_close = "[/INST]";
     }
     return family;
   }

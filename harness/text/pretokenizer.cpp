@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <cstddef>
+#include <utility>
+
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 #include "harness/text/utf8.h"

@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "harness/core/error.h"
 #include "harness/core/hash.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,113 +14,37 @@
 #include "harness/core/text_util.h"
 #include "harness/text/embedded.h"
 #include "harness/text/prompt_pack_parser.h"
+#include "harness/text/prompt_pack_schema.h"
 #include "harness/text/word_tokenizer.h"
 
 namespace fathom::text {
 namespace {
 
-constexpr std::string_view kPackFolder = "prompts/";
-constexpr std::string_view kPackExtension = ".ini";
-constexpr std::string_view kPackHeader = "pack";
-
-// Absent, they are empty; so a pack need not give them.
-constexpr std::string_view kOptionalPackKeys[] = {"intro", "lead", "system", "answer_prefix"};
-// Slots that shape the wording only; all others carry the task and must stay where the en pack has them.
-constexpr std::string_view kOptionalPackSlots[] = {"intro", "intro_closed", "lead",  "i",    "title",
-                                                   "count", "type",         "types", "mark", "answer_prefix"};
 constexpr std::string_view kPackHeaderKeys[] = {"name", "version", "base", "language", "vocabulary"};
 constexpr std::string_view kPackLanguages[] = {"en", "zh", "none"};
 // Comma-separated; everything else is running text.
 constexpr std::string_view kPackListKey = "cmd_words";
 
 template <typename Table>
-bool is_in_table(const Table& table, std::string_view word) {
+bool is_in_pack_table(const Table& table, std::string_view word) {
   return std::find(std::begin(table), std::end(table), word) != std::end(table);
 }
 
 template <typename Names>
-std::string list_names(const Names& names) {
+std::string list_pack_names(const Names& names) {
   return fmt::format("{}", fmt::join(std::begin(names), std::end(names), ", "));
 }
 
-/// What any pack may say under one key.
-struct PackKeySchema {
-  std::set<std::string> suffixes;                         // those some built-in pack has, "" included
-  std::set<std::string> slots;                            // allowed
-  std::map<std::string, std::set<std::string>> required;  // by suffix
-  std::set<std::string> required_open,
-      required_closed;  // suffixes that a pack with an open, a closed vocabulary must give
-  bool allowed_open = false, allowed_closed = false;
-
-  const std::set<std::string>& required_slots(const std::string& suffix) const {
-    const auto found = required.find(suffix);
-    return found == required.end() ? required.at("") : found->second;
-  }
-};
-
-/// Section -> key -> schema. Derived from the built-in packs, which are the only list of keys there is.
-using PackSchema = std::map<std::string, std::map<std::string, PackKeySchema>>;
-
-PackLines parse_builtin_pack(std::string_view name) {
-  const std::string file = std::string(kPackFolder) + std::string(name) + std::string(kPackExtension);
-  return parse_pack_lines(embedded_file(file), file);
-}
-
-void add_pack_slots(const PackEntry& entry, PackKeySchema& schema) {
-  std::set<std::string>& required = schema.required[entry.suffix];
-  for (const PackSlot& slot : entry.slots) {
-    schema.slots.insert(slot.name);
-    if (!is_in_table(kOptionalPackSlots, slot.name) && entry.key != "answer_prefix") required.insert(slot.name);
-  }
-}
-
-// The en pack rules; zh adds nothing; synthetic adds the keys of closed vocabularies (the assoc pairs).
-PackSchema make_pack_schema() {
-  PackSchema schema;
-  for (const PackEntry& entry : parse_builtin_pack("en").entries) {
-    if (entry.section.name == kPackHeader) continue;
-    PackKeySchema& key = schema[entry.section.name][entry.key];
-    key.suffixes.insert(entry.suffix);
-    key.allowed_open = true;
-    const bool optional = is_in_table(kOptionalPackKeys, entry.key);
-    key.allowed_closed = optional || (entry.section.name != "assoc" && entry.section.name != "lists");
-    if (!optional && entry.suffix != ".one") key.required_open.insert(entry.suffix);
-    add_pack_slots(entry, key);
-    if (entry.section.name == "niah") key.slots.insert({"type", "types"});
-  }
-  for (const PackEntry& entry : parse_builtin_pack("synthetic").entries) {
-    if (entry.section.name == kPackHeader) continue;
-    PackKeySchema& key = schema[entry.section.name][entry.key];
-    key.suffixes.insert(entry.suffix);
-    key.allowed_closed = true;
-    if (entry.suffix.empty() && !is_in_table(kOptionalPackKeys, entry.key)) key.required_closed.insert("");
-    if (!key.allowed_open) add_pack_slots(entry, key);
-  }
-  return schema;
-}
-
-const PackSchema& pack_schema() {
-  static const PackSchema schema = make_pack_schema();
-  return schema;
-}
-
-const PackKeySchema* find_pack_key(std::string_view section, std::string_view key) {
-  const auto keys = pack_schema().find(std::string(section));
-  if (keys == pack_schema().end()) return nullptr;
-  const auto found = keys->second.find(std::string(key));
-  return found == keys->second.end() ? nullptr : &found->second;
-}
-
 template <typename Map>
-std::vector<std::string> map_keys(const Map& map) {
+std::vector<std::string> pack_names(const Map& map) {
   std::vector<std::string> names;
   for (const auto& item : map) names.push_back(item.first);
   return names;
 }
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+std::string pack_suggestion(std::string_view name, const std::vector<std::string>& known) {
   if (const auto near = nearest_name(name, known)) return fmt::format("; did you mean '{}'?", *near);
-  return fmt::format("; known: {}", list_names(known));
+  return fmt::format("; known: {}", list_pack_names(known));
 }
 
 std::string pack_address(std::string_view section, std::string_view task, std::string_view key) {
@@ -174,10 +99,10 @@ class PromptPackBuilder {
     for (const PackSection& section : lines_.sections) {
       const bool header = section.name == kPackHeader && section.task.empty();
       if (header || pack_schema().count(section.name) != 0) continue;
-      std::vector<std::string> known = map_keys(pack_schema());
+      std::vector<std::string> known = pack_names(pack_schema());
       known.emplace_back(kPackHeader);
       fail_pack(source_, section.place,
-                fmt::format("unknown section [{}]{}", section.title(), did_you_mean(section.name, known)));
+                fmt::format("unknown section [{}]{}", section.title(), pack_suggestion(section.name, known)));
     }
   }
 
@@ -206,9 +131,10 @@ class PromptPackBuilder {
   void read_header() {
     for (const PackEntry& entry : lines_.entries) {
       if (entry.section.name != kPackHeader) continue;
-      if (!is_in_table(kPackHeaderKeys, entry.full_key())) {
-        fail_pack(source_, entry.place,
-                  fmt::format("unknown key '{}' in [pack]; known: {}", entry.full_key(), list_names(kPackHeaderKeys)));
+      if (!is_in_pack_table(kPackHeaderKeys, entry.full_key())) {
+        fail_pack(
+            source_, entry.place,
+            fmt::format("unknown key '{}' in [pack]; known: {}", entry.full_key(), list_pack_names(kPackHeaderKeys)));
       }
       if (!entry.slots.empty()) fail_pack(source_, entry.slots.front().place, "[pack] has no slots");
     }
@@ -228,8 +154,9 @@ class PromptPackBuilder {
   void read_base() {
     if (const PackEntry* base = header_entry("base")) {
       const std::vector<std::string> known = PromptPack::builtin_names();
-      if (!is_in_table(known, base->value)) {
-        fail_pack(source_, base->place, fmt::format("unknown base '{}'; known: {}", base->value, list_names(known)));
+      if (!is_in_pack_table(known, base->value)) {
+        fail_pack(source_, base->place,
+                  fmt::format("unknown base '{}'; known: {}", base->value, list_pack_names(known)));
       }
       base_ = PromptPack::builtin(base->value);
       pack_->closed_vocabulary_ = base_->closed_vocabulary_;
@@ -254,10 +181,10 @@ class PromptPackBuilder {
       pack_->language_ = base_->language_;
       return;
     }
-    const PackEntry& entry = required_header("language", fmt::format("known: {}", list_names(kPackLanguages)));
-    if (!is_in_table(kPackLanguages, entry.value)) {
+    const PackEntry& entry = required_header("language", fmt::format("known: {}", list_pack_names(kPackLanguages)));
+    if (!is_in_pack_table(kPackLanguages, entry.value)) {
       fail_pack(source_, entry.place,
-                fmt::format("unknown language '{}'; known: {}", entry.value, list_names(kPackLanguages)));
+                fmt::format("unknown language '{}'; known: {}", entry.value, list_pack_names(kPackLanguages)));
     }
     pack_->language_ = entry.value;
   }
@@ -267,7 +194,7 @@ class PromptPackBuilder {
     if (schema == nullptr) {
       fail_pack(source_, entry.place,
                 fmt::format("unknown key '{}' in [{}]{}", entry.key, entry.section.title(),
-                            did_you_mean(entry.key, map_keys(pack_schema().at(entry.section.name)))));
+                            pack_suggestion(entry.key, pack_names(pack_schema().at(entry.section.name)))));
     }
     if (!(pack_->closed_vocabulary_ ? schema->allowed_closed : schema->allowed_open)) {
       fail_pack(source_, entry.place,
@@ -279,7 +206,7 @@ class PromptPackBuilder {
       for (const std::string& suffix : schema->suffixes) known.push_back("'" + entry.key + suffix + "'");
       fail_pack(source_, entry.place,
                 fmt::format("unknown suffix '{}' of key '{}' in [{}]; known: {}", entry.suffix, entry.key,
-                            entry.section.title(), list_names(known)));
+                            entry.section.title(), list_pack_names(known)));
     }
     check_slots(entry, *schema);
     if (entry.key == "answer_prefix" && !entry.value.empty() &&
@@ -297,7 +224,7 @@ class PromptPackBuilder {
       if (schema.slots.count(slot.name) == 0) {
         fail_pack(source_, slot.place,
                   fmt::format("unknown slot {{{}}} in '{}'; known: {}", slot.name, entry.full_key(),
-                              schema.slots.empty() ? "none" : list_names(schema.slots)));
+                              schema.slots.empty() ? "none" : list_pack_names(schema.slots)));
       }
       given.insert(slot.name);
     }
@@ -396,8 +323,8 @@ std::shared_ptr<const PromptPack> PromptPack::builtin(std::string_view name) {
   }();
   const auto found = packs.find(name);
   if (found == packs.end()) {
-    throw ConfigError(
-        fmt::format("unknown prompt pack '{}'; known: {}, or the path of a file", name, list_names(map_keys(packs))));
+    throw ConfigError(fmt::format("unknown prompt pack '{}'; known: {}, or the path of a file", name,
+                                  list_pack_names(pack_names(packs))));
   }
   return found->second;
 }

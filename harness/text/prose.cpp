@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -16,10 +18,11 @@
 #include "harness/text/prose_template.h"
 
 namespace fathom::text {
-namespace {
+// Not anonymous: ProseGenerator::Impl has members of these types, which a unity build would otherwise warn about.
+inline namespace prose_detail {
 
 constexpr std::string_view kWordFolder = "data/words/";
-constexpr std::string_view kTextExtension = ".txt";
+constexpr std::string_view kWordExtension = ".txt";
 // Enough that a sentence can always find words it has not used yet, and that no template follows itself.
 constexpr std::size_t kFewestProseWords = 8;
 constexpr std::size_t kFewestProseTemplates = 3;
@@ -162,7 +165,7 @@ AffineMap draw_affine_map(const RngKey& key, std::uint64_t modulus) {
   return map;
 }
 
-}  // namespace
+}  // namespace prose_detail
 
 const std::vector<std::string>& word_list(std::string_view name) {
   static const auto lists = [] {
@@ -170,9 +173,9 @@ const std::vector<std::string>& word_list(std::string_view name) {
     const EmbeddedTable table = embedded_table();
     for (std::size_t i = 0; i < table.n_files; ++i) {
       std::string_view file = table.files[i].name;
-      if (!starts_with(file, kWordFolder) || !ends_with(file, kTextExtension)) continue;
+      if (!starts_with(file, kWordFolder) || !ends_with(file, kWordExtension)) continue;
       file.remove_prefix(kWordFolder.size());
-      file.remove_suffix(kTextExtension.size());
+      file.remove_suffix(kWordExtension.size());
       std::vector<std::string>& words = all[std::string(file)];
       for (const std::string& line : split(embedded_file(table.files[i].name), '\n')) {
         if (!trim(line).empty()) words.emplace_back(trim(line));
@@ -334,7 +337,7 @@ std::string ProseGenerator::fingerprint(std::string_view language) {
   };
   add(std::string(chosen.templates));
   for (const std::string_view list : {chosen.adjectives, chosen.nouns, chosen.verbs}) {
-    add(std::string(kWordFolder) + std::string(list) + std::string(kTextExtension));
+    add(std::string(kWordFolder) + std::string(list) + std::string(kWordExtension));
   }
   return hash_hex(canonical);
 }

@@ -1,15 +1,15 @@
 #include "harness/text/sentence_splitter.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "harness/text/utf8.h"
 
 namespace fathom::text {
 namespace {
-
-using namespace std::string_view_literals;
 
 // Case counts: "no." at the end of a sentence ends it, "No. 5" does not.
 constexpr std::string_view kAbbreviations[] = {"Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs", "etc", "e.g", "i.e"};
@@ -17,7 +17,7 @@ constexpr std::string_view kAbbreviations[] = {"Mr", "Mrs", "Ms", "Dr", "Prof", 
 constexpr std::uint32_t kEllipsis = 0x2026;
 
 template <std::size_t n>
-bool is_one_of(std::uint32_t code, const std::uint32_t (&codes)[n]) {
+bool is_any_code(std::uint32_t code, const std::uint32_t (&codes)[n]) {
   return std::find(std::begin(codes), std::end(codes), code) != std::end(codes);
 }
 
@@ -31,22 +31,22 @@ bool is_western_stop(std::uint32_t code) {
 
 bool is_cjk_stop(std::uint32_t code) {
   constexpr std::uint32_t kStops[] = {0x3002, 0xFF01, 0xFF1F};  // 。！？
-  return is_one_of(code, kStops);
+  return is_any_code(code, kStops);
 }
 
 bool closes_western(std::uint32_t code) {
   constexpr std::uint32_t kClosers[] = {'"', '\'', ')', ']', '}', 0x201D, 0x2019, 0xBB, 0x203A};  // ” ’ » ›
-  return is_one_of(code, kClosers);
+  return is_any_code(code, kClosers);
 }
 
 bool closes_cjk(std::uint32_t code) {
   constexpr std::uint32_t kClosers[] = {0x300D, 0x300F, 0x201D, 0xFF09};  // 」』”）
-  return is_one_of(code, kClosers);
+  return is_any_code(code, kClosers);
 }
 
 bool opens_quote(std::uint32_t code) {
   constexpr std::uint32_t kOpeners[] = {'"', '\'', 0x201C, 0x2018, 0xAB, 0x201E, 0x2039};  // “ ‘ « „ ‹
-  return is_one_of(code, kOpeners);
+  return is_any_code(code, kOpeners);
 }
 
 // Latin, Greek and Cyrillic capitals.

@@ -1,6 +1,7 @@
 #pragma once
 // Splits prose into sentences (tasks specification 2.1).
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "harness/text/bpe_tokenizer.h"
 #include "tests/support/catch.h"

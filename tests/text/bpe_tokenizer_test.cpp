@@ -1,11 +1,14 @@
 #include "harness/text/bpe_tokenizer.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/core/error.h"

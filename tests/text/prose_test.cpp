@@ -1,11 +1,14 @@
 #include "harness/text/prose.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"

@@ -1,6 +1,8 @@
 #include "harness/text/word_tokenizer.h"
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "harness/core/error.h"
 #include "tests/support/catch.h"
