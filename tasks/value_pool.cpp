@@ -20,11 +20,11 @@ constexpr std::int64_t kWordsPerClosedUuid = 4;
 // Far above what a nearly used-up pool of a few hundred words needs; reached only if nothing is allowed.
 constexpr int kMaxDrawAttempts = 100000;
 
-bool closed(const task::TaskContext& context) {
+bool is_closed(const task::TaskContext& context) {
   return context.pack->closed_vocabulary();
 }
 
-text::VocabularySpec vocabulary(const task::TaskContext& context) {
+text::VocabularySpec word_pool_sizes(const task::TaskContext& context) {
   const auto* words = dynamic_cast<const text::WordTokenizer*>(&context.assembler->tokenizer());
   return words != nullptr ? words->spec() : text::VocabularySpec{};
 }
@@ -74,7 +74,7 @@ std::string draw_uuid(RngStream& rng) {
 }  // namespace
 
 ValuePool word_keys(const task::TaskContext& context) {
-  if (closed(context)) return pool_words('k', vocabulary(context).n_keys, 1);
+  if (is_closed(context)) return pool_words('k', word_pool_sizes(context).n_keys, 1);
   const std::string& language = context.pack->language();
   if (language != "en" && language != "zh") {
     throw ConfigError(fmt::format("pack '{}' has language = {}, but word keys need the word lists of en or zh",
@@ -93,7 +93,7 @@ ValuePool word_keys(const task::TaskContext& context) {
 }
 
 ValuePool integers(const task::TaskContext& context, std::int64_t low, std::int64_t high) {
-  if (closed(context)) return value_words(context);
+  if (is_closed(context)) return value_words(context);
   ValuePool pool;
   pool.size = static_cast<double>(high - low + 1);
   pool.draw = [low, high](RngStream& rng) { return std::to_string(rng.uniform_int(low, high)); };
@@ -101,19 +101,19 @@ ValuePool integers(const task::TaskContext& context, std::int64_t low, std::int6
 }
 
 ValuePool numbers(const task::TaskContext& context, std::optional<std::int64_t> n_digits, std::int64_t default_digits) {
-  if (closed(context)) return n_digits ? digit_words(context, *n_digits) : value_words(context);
+  if (is_closed(context)) return n_digits ? digit_words(context, *n_digits) : value_words(context);
   std::int64_t low = 1;
   for (std::int64_t i = 1; i < n_digits.value_or(default_digits); ++i) low *= 10;
   return integers(context, low, low * 10 - 1);
 }
 
 ValuePool uuids(const task::TaskContext& context) {
-  if (closed(context)) return pool_words('v', vocabulary(context).n_values, kWordsPerClosedUuid);
+  if (is_closed(context)) return pool_words('v', word_pool_sizes(context).n_values, kWordsPerClosedUuid);
   return {std::pow(2.0, 122), &draw_uuid};
 }
 
-ValuePool names(const task::TaskContext& context, std::int64_t n_letters) {
-  if (closed(context)) return pool_words('k', vocabulary(context).n_keys, 1);
+ValuePool variable_names(const task::TaskContext& context, std::int64_t n_letters) {
+  if (is_closed(context)) return pool_words('k', word_pool_sizes(context).n_keys, 1);
   ValuePool pool;
   pool.size = std::pow(26.0, static_cast<double>(n_letters));
   pool.draw = [n_letters](RngStream& rng) {
@@ -125,7 +125,7 @@ ValuePool names(const task::TaskContext& context, std::int64_t n_letters) {
 }
 
 ValuePool value_words(const task::TaskContext& context) {
-  return pool_words('v', vocabulary(context).n_values, 1);
+  return pool_words('v', word_pool_sizes(context).n_values, 1);
 }
 
 std::optional<std::string> DistinctDraws::try_draw(const ValuePool& pool, RngStream& rng) {

@@ -33,7 +33,7 @@ ValuePool uuids(const task::TaskContext& context);
 /// Integers low…high, or value words.
 ValuePool integers(const task::TaskContext& context, std::int64_t low, std::int64_t high);
 /// `n_letters` upper-case letters, or key words.
-ValuePool names(const task::TaskContext& context, std::int64_t n_letters);
+ValuePool variable_names(const task::TaskContext& context, std::int64_t n_letters);
 /// One value word of a closed vocabulary.
 ValuePool value_words(const task::TaskContext& context);
 

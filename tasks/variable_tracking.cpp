@@ -286,8 +286,8 @@ std::unique_ptr<task::Task> make_vt(const task::TaskEntry& entry, TaskVariant va
   VtSetup setup;
   bind_options(setup.options, source);
   if (!setup.options.examples) setup.options.examples = closed ? 0 : 1;
-  setup.names = names(context, kVtNameLetters);
-  setup.example_names = names(context, kVtExampleNameLetters);
+  setup.names = variable_names(context, kVtNameLetters);
+  setup.example_names = variable_names(context, kVtExampleNameLetters);
   setup.values = integers(context, kVtLowestValue, kVtHighestValue);
   const HaystackKind kind =
       task::resolve_haystack(context.haystack, closed ? HaystackKind::kProse : HaystackKind::kNoise);

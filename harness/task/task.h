@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/error.h"
 #include "harness/core/options.h"
 #include "harness/core/registry.h"
 #include "harness/core/types.h"
