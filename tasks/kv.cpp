@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "harness/task/fitting.h"
 #include "harness/task/placement.h"
 #include "harness/task/prompt_build.h"
+#include "tasks/pair_list.h"
 #include "tasks/tasks.h"
 #include "tasks/value_pool.h"
 
@@ -36,63 +36,6 @@ struct KvOptions {
     v.integer("fit", fit, {0, 1}, "1: as many pairs as the length holds; 0: fixed sizes, whose length is measured.");
     v.optional_integer("n", n, {2, 100000}, "Pairs with fit=0; auto: 75, 140 and 300 in turn.");
   }
-};
-
-/// Pairs of one sample, in the order of the object. Pair j never depends on how many are used.
-class PairHaystack : public task::Haystack {
- public:
-  PairHaystack(const ValuePool& keys, const ValuePool& values, RngKey key, std::string pair_text, std::string separator)
-      : keys_(keys),
-        values_(values),
-        key_(std::move(key)),
-        pair_text_(std::move(pair_text)),
-        separator_(std::move(separator)) {}
-
-  std::vector<task::HaystackUnit> units(std::int64_t begin, std::int64_t end) const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    fill_to(end);
-    std::vector<task::HaystackUnit> out;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto& [key, value] = pairs_[static_cast<std::size_t>(i)];
-      out.push_back({separator_, text::PromptPack::render(pair_text_, {{"key", key}, {"value", value}}), true});
-    }
-    return out;
-  }
-
-  std::optional<std::int64_t> size() const override {
-    constexpr double kUnlimited = 1e9;
-    const double most = std::min(keys_.size, values_.size);
-    if (most > kUnlimited) return std::nullopt;
-    return static_cast<std::int64_t>(most);
-  }
-
-  std::string limit_reason() const override {
-    return fmt::format("there are {:.0f} keys and {:.0f} values, and no two pairs share one", keys_.size, values_.size);
-  }
-
-  std::pair<std::string, std::string> pair(std::int64_t i) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    fill_to(i + 1);
-    return pairs_[static_cast<std::size_t>(i)];
-  }
-
- private:
-  void fill_to(std::int64_t end) const {
-    while (static_cast<std::int64_t>(pairs_.size()) < end) {
-      RngStream rng(key_.child(static_cast<std::int64_t>(pairs_.size())));
-      std::string key = used_.draw(keys_, rng);
-      pairs_.emplace_back(std::move(key), used_.draw(values_, rng));
-    }
-  }
-
-  const ValuePool& keys_;
-  const ValuePool& values_;
-  RngKey key_;
-  std::string pair_text_;
-  std::string separator_;
-  mutable std::mutex mutex_;
-  mutable DistinctDraws used_;
-  mutable std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
 class KvTask : public task::FittedTask {
@@ -156,8 +99,8 @@ class KvDraft : public task::SampleDraft {
   std::int32_t depth_bp_;
 };
 
-const PairHaystack& as_pairs(const task::HaystackCache::Entry& entry) {
-  return dynamic_cast<const PairHaystack&>(*entry.source);
+const PairListHaystack& as_pair_list(const task::HaystackCache::Entry& entry) {
+  return dynamic_cast<const PairListHaystack&>(*entry.source);
 }
 
 task::AnswerPlan KvDraft::answer_plan(const std::string& value) const {
@@ -172,7 +115,7 @@ task::AnswerPlan KvDraft::answer_plan(const std::string& value) const {
 task::Sample KvDraft::build(std::int64_t n_units) const {
   const task::HaystackCache::Entry entry = haystack(n_units, 0);
   const std::int64_t gold = gold_index(n_units);
-  const auto [gold_key, gold_value] = as_pairs(entry).pair(gold);
+  const auto [gold_key, gold_value] = as_pair_list(entry).pair(gold);
 
   task::ContextText context = task::join_context(*entry.measured, n_units, {}, {});
   std::size_t gold_begin = 0;
@@ -212,7 +155,7 @@ void KvDraft::finish(task::Sample& sample) const {
   std::vector<std::vector<std::string>> others;
   DistinctDraws used;
   for (std::int64_t i = 0; i < sample.haystack_units; ++i) {
-    const auto [key, value] = as_pairs(entry).pair(i);
+    const auto [key, value] = as_pair_list(entry).pair(i);
     used.add(key);
     used.add(value);
     if (i != gold) others.push_back({value});
@@ -230,7 +173,13 @@ task::HaystackCache::Entry KvTask::pairs(const task::SampleKeyParts& key, std::i
                                          std::int64_t tokens) const {
   const RngKey hay = task::stream_key(key, task::SampleStream::kHay);
   const auto make = [&] {
-    return std::make_shared<const PairHaystack>(keys_, values_, hay, pack_text("pair"), pack_text("pair_sep"));
+    constexpr double kEnough = 1e9;
+    const auto most = static_cast<std::int64_t>(std::min({keys_.size, values_.size, kEnough}));
+    const auto render = [text = pack_text("pair")](const std::string& name, const std::string& value) {
+      return text::PromptPack::render(text, {{"key", name}, {"value", value}});
+    };
+    return std::make_shared<const PairListHaystack>(
+        PairListSpec{keys_, values_, DistinctDraws(), most, hay, pack_text("pair_sep"), render});
   };
   return cache_.get(hay.text(), make, frame().context.assembler->tokenizer(), units, tokens);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "harness/core/error.h"
 #include "harness/task/haystack_choice.h"
 #include "harness/task/needle_draft.h"
+#include "tasks/pair_list.h"
 #include "tasks/tasks.h"
 #include "tasks/value_pool.h"
 
@@ -89,66 +89,6 @@ std::string_view niah_type_key(NiahForm form) {
   }
   FATHOM_CHECK(false, "unknown form");
 }
-
-/// Distractor needles, one a line. Needle j depends on the sample's facts and on the needles before it, never on how
-/// many are used.
-class NeedleListHaystack : public task::Haystack {
- public:
-  using Render = std::function<std::string(const std::string& key, const std::string& value)>;
-
-  NeedleListHaystack(const NiahSetup& setup, DistinctDraws used, RngKey key, std::string separator, Render render)
-      : setup_(setup),
-        key_(std::move(key)),
-        separator_(std::move(separator)),
-        render_(std::move(render)),
-        used_(std::move(used)) {}
-
-  std::vector<task::HaystackUnit> units(std::int64_t begin, std::int64_t end) const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    while (static_cast<std::int64_t>(pairs_.size()) < end) {
-      RngStream rng(key_.child(static_cast<std::int64_t>(pairs_.size())));
-      std::string name = used_.draw(setup_.keys, rng);
-      pairs_.emplace_back(std::move(name), used_.draw(setup_.values, rng));
-    }
-    std::vector<task::HaystackUnit> out;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto& [name, value] = pairs_[static_cast<std::size_t>(i)];
-      out.push_back({separator_, render_(name, value), true});
-    }
-    return out;
-  }
-
-  std::optional<std::int64_t> size() const override {
-    // Keys and values of one form share one pool.
-    const double per_needle = setup_.kind.key_form == setup_.kind.value_form ? 2 : 1;
-    const double most_keys = setup_.keys.size / per_needle - static_cast<double>(setup_.all_keys());
-    const double most_values = setup_.values.size / per_needle - static_cast<double>(setup_.n_needles());
-    constexpr double kUnlimited = 1e9;
-    const double most = std::min(most_keys, most_values);
-    if (most > kUnlimited) return std::nullopt;
-    return static_cast<std::int64_t>(std::max(0.0, most));
-  }
-
-  std::string limit_reason() const override {
-    return fmt::format("there are {:.0f} keys and {:.0f} values of its forms, and no two needles share one",
-                       setup_.keys.size, setup_.values.size);
-  }
-
-  std::string value(std::int64_t i) const {
-    units(i, i + 1);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return pairs_[static_cast<std::size_t>(i)].second;
-  }
-
- private:
-  const NiahSetup& setup_;
-  RngKey key_;
-  std::string separator_;
-  Render render_;
-  mutable std::mutex mutex_;
-  mutable DistinctDraws used_;
-  mutable std::vector<std::pair<std::string, std::string>> pairs_;
-};
 
 class NiahTask : public task::FittedTask {
  public:
@@ -244,10 +184,18 @@ task::HaystackCache::Entry NiahTask::needle_haystack(const task::SampleKeyParts&
   // The facts are part of the name: where they differ between cells, so do the needles that must avoid them.
   const std::string id = hay.text() + "|" + task::stream_key(key, task::SampleStream::kFacts).text();
   const auto make = [&] {
+    // Keys and values of one form share one pool.
+    const double per_needle = setup_.kind.key_form == setup_.kind.value_form ? 2 : 1;
+    const double most =
+        std::min(setup_.keys.size, setup_.values.size) / per_needle - static_cast<double>(setup_.n_needles());
+    constexpr double kEnough = 1e9;
     const std::string separator = frame().context.pack->closed_vocabulary() ? " " : "\n";
-    return std::make_shared<const NeedleListHaystack>(
-        setup_, facts.used, hay, separator,
-        [this](const std::string& name, const std::string& value) { return render_needle(name, value); });
+    const auto render = [this](const std::string& name, const std::string& value) {
+      return render_needle(name, value);
+    };
+    return std::make_shared<const PairListHaystack>(PairListSpec{setup_.keys, setup_.values, facts.used,
+                                                                 static_cast<std::int64_t>(std::min(most, kEnough)),
+                                                                 hay, separator, render});
   };
   return needle_cache_.get(id, make, frame().context.assembler->tokenizer(), units, tokens);
 }
@@ -311,10 +259,10 @@ void NiahTask::add_candidates(task::Sample& sample, const task::SampleKeyParts& 
   }
   if (!haystack_) {
     const auto entry = needle_haystack(key, facts, sample.haystack_units, 0);
-    const auto& list = dynamic_cast<const NeedleListHaystack&>(*entry.source);
+    const auto& list = dynamic_cast<const PairListHaystack&>(*entry.source);
     for (std::int64_t j = 0; j < sample.haystack_units; ++j) {
-      used.add(list.value(j));
-      if (per_answer == 1) in_prompt.push_back({list.value(j)});
+      used.add(list.pair(j).second);
+      if (per_answer == 1) in_prompt.push_back({list.pair(j).second});
     }
   }
   RngStream aux = task::sample_stream(key, task::SampleStream::kAux);

@@ -98,7 +98,8 @@ TEST_CASE("kv: the closed vocabulary has pairs of a key and a value word, as man
   } catch (const task::TooLongError& error) {
     CHECK(error.largest_length_tokens() == 404);
     CHECK(std::string(error.what()) ==
-          "kv: length 4096 needs more haystack than there is: there are 200 keys and 200 values, and no two pairs "
+          "kv: length 4096 needs more haystack than there is: there are 200 keys and 200 values of its forms, and no "
+          "two pairs "
           "share one; largest "
           "feasible length here is 404");
   }

@@ -79,7 +79,7 @@ TEST_CASE("niah: a length that needs more keys than there are is refused with th
   CHECK(message ==
         "niah_multikey_2: length 4096 needs more haystack than there is: there are 200 keys and 200 values of its "
         "forms, and no two "
-        "needles share one; largest feasible length here is 603");
+        "pairs share one; largest feasible length here is 603");
   CHECK(task->make_sample({603, 0}, 0, 1).haystack_units == 199);
 }
 
