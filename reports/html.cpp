@@ -109,6 +109,7 @@ class HtmlRun {
     if (has_depths()) add(out, "heatmaps", l_("heatmaps"), "heatmaps", heat_maps());
     list plain;
     add_plain(plain, l_("unbuilt"), "unbuilt", unbuilt_table(source_));
+    add_plain(plain, l_("other_scores"), "other-scores", other_scores_table(source_));
     add_plain(plain, l_("guesses"), "guesses", guess_table(source_));
     add_plain(plain, l_("controls"), "controls", control_table(source_));
     add_plain(plain, l_("costs"), "costs", cost_table(source_));

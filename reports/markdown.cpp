@@ -87,6 +87,7 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
     write_markdown_depths(source, out);
   }
   write_markdown_section(l("unbuilt"), unbuilt_table(source), out);
+  write_markdown_section(l("other_scores"), other_scores_table(source), out);
   write_markdown_section(l("guesses"), guess_table(source), out);
   write_markdown_section(l("controls"), control_table(source), out);
   write_markdown_section(l("costs"), cost_table(source), out);

@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/scoring/scorer.h"
 #include "reports/format.h"
 
 namespace fathom::reports {
@@ -91,6 +93,31 @@ void add_note(std::vector<std::pair<std::string, std::vector<std::string>>>& not
     return;
   }
   notes.push_back({note, {who}});
+}
+
+bool is_fraction_scorer(const std::string& name) {
+  const scoring::ScorerEntry* entry = scoring::scorers().find(name);
+  return entry != nullptr && entry->unit == scoring::ScoreUnit::kFraction;
+}
+
+/// "bits", "%", or nothing for ranks, counts and scorers of another build.
+std::string scorer_unit_text(const std::string& name, const Labels& labels) {
+  const scoring::ScorerEntry* entry = scoring::scorers().find(name);
+  if (entry == nullptr) return "";
+  switch (entry->unit) {
+    case scoring::ScoreUnit::kFraction:
+      return "%";
+    case scoring::ScoreUnit::kBits:
+      return labels("bits");
+    case scoring::ScoreUnit::kRank:
+    case scoring::ScoreUnit::kCount:
+      return "";
+  }
+  throw InvariantError("unknown ScoreUnit");
+}
+
+std::string other_score_text(const store::ScoreMeanRow& row) {
+  return is_fraction_scorer(row.scorer) ? format_percent(row.mean, row.n_samples) : fmt::format("{:.3g}", row.mean);
 }
 
 }  // namespace
@@ -271,6 +298,31 @@ Table guess_table(const TableSource& source) {
       row.push_back({found == guesses.end() ? std::string(kNothing) : percent(found->second)});
     }
     table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table other_scores_table(const TableSource& source) {
+  const Labels& l = source.labels;
+  Table table;
+  table.caption = l("other_scores_caption");
+  table.columns = {left(l("scorer")), left(l("task")), left(l("variant"))};
+  std::set<std::int64_t> lengths;
+  for (const store::ScoreMeanRow& row : source.run.other_scores) lengths.insert(row.length_tokens);
+  for (const std::int64_t length : lengths) table.columns.push_back(right(format_tokens_short(length)));
+  const store::ScoreMeanRow* last = nullptr;
+  for (const store::ScoreMeanRow& row : source.run.other_scores) {
+    const bool same_row =
+        last != nullptr && last->scorer == row.scorer && last->task == row.task && last->variant == row.variant;
+    if (!same_row) {
+      table.rows.push_back({{visible_text(row.scorer), scorer_unit_text(row.scorer, l)},
+                            {visible_text(source.run.tasks[static_cast<std::size_t>(row.task)].label)},
+                            {visible_text(source.run.variants[static_cast<std::size_t>(row.variant)].record.name)}});
+      table.rows.back().resize(table.columns.size(), Cell{std::string(kNothing)});
+    }
+    const auto column = 3 + std::distance(lengths.begin(), lengths.find(row.length_tokens));
+    table.rows.back()[static_cast<std::size_t>(column)] = {other_score_text(row), fmt::format("n={}", row.n_samples)};
+    last = &row;
   }
   return table;
 }

@@ -49,6 +49,8 @@ Table depth_table(const TableSource& source, std::size_t variant, std::size_t ta
 Table unbuilt_table(const TableSource& source);
 /// Guess levels of each task by length, and blind chance.
 Table guess_table(const TableSource& source);
+/// Means of the graded and the other scorers by length, in each scorer's own unit.
+Table other_scores_table(const TableSource& source);
 Table control_table(const TableSource& source);
 /// Tokens, and with timings also seconds and memory, by variant and length.
 Table cost_table(const TableSource& source);

@@ -210,6 +210,10 @@ class RunSummariser {
     summary_.costs = results_.costs(run_);
     summary_.guesses = results_.guesses(run_);
     summary_.controls = results_.controls(run_);
+    for (store::ScoreMeanRow& row : results_.score_means(run_)) {
+      const bool is_main = row.scorer == summary_.tasks[static_cast<std::size_t>(row.task)].info.metric;
+      if (!is_main) summary_.other_scores.push_back(std::move(row));
+    }
     return std::move(summary_);
   }
 

@@ -30,7 +30,7 @@ enum class Estimator {
   kWilson,           ///< 0/1 scores, one a sample
   kWilsonClustered,  ///< all values 0 or all 1, where resampling would claim certainty: Wilson with the number of
                      ///< values over the largest design effect seen at the other lengths of the curve
-  kBootstrap  ///< samples resampled, each with its depths
+  kBootstrap         ///< samples resampled, each with its depths
 };
 std::string_view to_string(Estimator estimator);  // "none", "wilson", "wilson_clustered", "bootstrap"
 
@@ -79,6 +79,7 @@ struct RunSummary {
   std::vector<store::CostRow> costs;
   std::vector<store::GuessRow> guesses;
   std::vector<store::ControlRow> controls;
+  std::vector<store::ScoreMeanRow> other_scores;  ///< of scorers that are not the task's main metric
   std::int64_t n_values = 0;
   std::int64_t n_failed = 0;
 

@@ -60,6 +60,7 @@ class SqliteResultReader : public ResultReader {
   std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer) const override;
   std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const override;
   std::vector<MissRow> misses(const std::string& run, int max_per_cell) const override;
+  std::vector<ScoreMeanRow> score_means(const std::string& run) const override;
   std::vector<ControlRow> controls(const std::string& run) const override;
   std::vector<CostRow> costs(const std::string& run) const override;
   std::vector<GuessRow> guesses(const std::string& run) const override;
@@ -315,6 +316,32 @@ std::vector<ControlRow> SqliteResultReader::controls(const std::string& run) con
     row.variant = static_cast<std::int32_t>(select.integer(0));
     row.task = task->second;
     row.control = std::string(select.text(2));
+    row.length_tokens = select.integer(3);
+    row.n_samples = select.integer(4);
+    row.mean = select.real(5);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::vector<ScoreMeanRow> SqliteResultReader::score_means(const std::string& run) const {
+  const std::int64_t id = run_id(run);
+  const std::map<std::int64_t, std::int32_t> task_of_id = task_indices(id);
+  Statement select(*database_,
+                   "SELECT v.ordinal, s.task_id, scorer.name, s.length_tokens, count(value), avg(value) FROM variant v "
+                   "CROSS JOIN result r INDEXED BY result_by_variant ON r.variant_id = v.variant_id "
+                   "CROSS JOIN sample s ON s.sample_id = r.sample_id CROSS JOIN task t ON t.task_id = s.task_id "
+                   "CROSS JOIN score ON score.result_id = r.result_id JOIN scorer USING (scorer_id) WHERE v.run_id = ? "
+                   "AND s.control = '' AND r.status = 'ok' AND value IS NOT NULL "
+                   "GROUP BY scorer.name, t.name, t.variant, t.version, t.metric, v.ordinal, s.length_tokens "
+                   "ORDER BY scorer.name, t.name, t.variant, t.version, t.metric, v.ordinal, s.length_tokens");
+  select.bind(0, id);
+  std::vector<ScoreMeanRow> out;
+  while (select.step()) {
+    ScoreMeanRow row;
+    row.variant = static_cast<std::int32_t>(select.integer(0));
+    row.task = task_of_id.at(select.integer(1));
+    row.scorer = std::string(select.text(2));
     row.length_tokens = select.integer(3);
     row.n_samples = select.integer(4);
     row.mean = select.real(5);

@@ -64,15 +64,27 @@ struct GuessRow {
 
 /// One control (no_needle, needle_only, …) of one variant, task and length: pooled over depths.
 struct ControlRow {
-  std::int32_t variant = 0;              ///< index into RunInfo::variants
-  std::int32_t task = 0;                 ///< index into ResultReader::tasks(run)
+  std::int32_t variant = 0;  ///< index into RunInfo::variants
+  std::int32_t task = 0;     ///< index into ResultReader::tasks(run)
   std::string control;
   std::int64_t length_tokens = 0;
-  std::int64_t n_samples = 0;            ///< scored ones
-  double mean = 0;                       ///< of the task's main metric
+  std::int64_t n_samples = 0;  ///< scored ones
+  double mean = 0;             ///< of the task's main metric
 };
 
-/// A reader sees the database as it was when it was opened, whatever is written meanwhile, so that all parts of a report agree.
+/// Mean of one scorer over the samples of one variant, task and length: pooled over depths, without controls and
+/// without NULL.
+struct ScoreMeanRow {
+  std::int32_t variant = 0;  ///< index into RunInfo::variants
+  std::int32_t task = 0;     ///< index into ResultReader::tasks(run)
+  std::string scorer;
+  std::int64_t length_tokens = 0;
+  std::int64_t n_samples = 0;
+  double mean = 0;  ///< in the scorer's own unit
+};
+
+/// A reader sees the database as it was when it was opened, whatever is written meanwhile, so that all parts of a
+/// report agree.
 class ResultReader {
  public:
   virtual ~ResultReader() = default;
@@ -82,12 +94,16 @@ class ResultReader {
   virtual std::vector<TaskInfo> tasks(const std::string& run) const = 0;
   /// Names of all scorers with a value or NULL in this run, sorted.
   virtual std::vector<std::string> scorers(const std::string& run) const = 0;
-  /// Rows of one scorer, ordered by variant, task, length, depth, index, without controls. `scorer` "" = each task's main metric.
+  /// Rows of one scorer, ordered by variant, task, length, depth, index, without controls. `scorer` "" = each task's
+  /// main metric.
   virtual std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer = "") const = 0;
   /// In the order of variants, then task, length, depth.
   virtual std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const = 0;
-  /// Samples whose main metric is below 1: the first of each (variant, task, length, depth), in the order of `outcomes`.
+  /// Samples whose main metric is below 1: the first of each (variant, task, length, depth), in the order of
+  /// `outcomes`.
   virtual std::vector<MissRow> misses(const std::string& run, int max_per_cell) const = 0;
+  /// All scorers, the main metrics included, by scorer, task, variant and length.
+  virtual std::vector<ScoreMeanRow> score_means(const std::string& run) const = 0;
   virtual std::vector<ControlRow> controls(const std::string& run) const = 0;
   /// By variant, then length; controls included, as they cost too.
   virtual std::vector<CostRow> costs(const std::string& run) const = 0;

@@ -136,6 +136,11 @@ TEST_CASE("reports: cells that were not built are shown, not scored", "[reports]
   }
 }
 
+TEST_CASE("reports: graded scores stand in their own unit", "[reports]") {
+  const std::string markdown = report_of_kind("markdown", "small");
+  CHECK_THAT(markdown, Contains("## Other scores") && Contains("| lp (bits) | niah\\_multikey\\_1 | rope |"));
+}
+
 TEST_CASE("reports: all right and all wrong", "[reports]") {
   const auto right = nlohmann::json::parse(constant_report("json", 1.0));
   const auto& best = right["runs"][0]["variants"][0]["effective"]["mean"];

@@ -74,7 +74,16 @@ TEST_CASE("result_store: what was put is read back", "[store]") {
   CHECK(rows[2].task == 1);
   CHECK_FALSE(rows[2].depth_bp.has_value());
   CHECK(rows[2].value == std::optional<double>(0.6));
-  CHECK(reader->scorers("night") == std::vector<std::string>{"all", "first"});
+  CHECK(reader->scorers("night") == std::vector<std::string>{"all", "first", "lp"});
+
+  const auto means = reader->score_means("night");
+  REQUIRE(means.size() == 4);  // "first" is NULL everywhere
+  CHECK(means[0].scorer == "all");
+  CHECK(means[0].n_samples == 2);
+  CHECK(means[0].mean == 0.5);
+  CHECK(means[3].scorer == "lp");
+  CHECK(means[3].task == 1);
+  CHECK(means[3].length_tokens == 512);
 
   const auto guesses = reader->guesses("night");
   REQUIRE(guesses.size() == 2);
@@ -138,7 +147,7 @@ TEST_CASE("result_store: a batch put twice is stored once, with its newest value
   CHECK(count_rows(path, "result") == 4);
   CHECK(count_rows(path, "completion") == 4);
   CHECK(count_rows(path, "sample") == 4);
-  CHECK(count_rows(path, "score") == 7);
+  CHECK(count_rows(path, "score") == 3 * 3 + 1);
   CHECK(store::open_reader(path)->outcomes("night")[1].value == std::optional<double>(0.5));
 }
 

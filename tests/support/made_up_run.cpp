@@ -137,6 +137,7 @@ eval::SampleRecord made_up_sample(const std::string& variant, const MadeUpCell& 
   row.reply_text = score && *score >= 1 ? sample.answer_text + "." : " 4711, as the <keeper> said & wrote.";
   row.reply_ids = {1, 2, 3};
   row.scores = {{"all", 1, score, row.reply_text, "made up"}, {"first", 1, std::nullopt, "", ""}};
+  if (score) row.scores.push_back({"lp", 1, -8.0 * (1 - *score) - 0.5, "", ""});
   row.seconds = 0.001 * static_cast<double>(cell.length_tokens);
   row.computed_tokens = cell.length_tokens / 2;
   row.peak_rss_bytes = std::int64_t{200} << 20;
