@@ -30,7 +30,8 @@ std::optional<TokenId> gguf_special_token(const GgufFile& file, const std::strin
 
 /// llama.cpp puts BOS in front of byte-level BPE only if the file says so or the pre-tokenizer is Llama 3's.
 bool gguf_adds_bos(const GgufFile& file, std::string_view pretokenizer) {
-  return file.flag("tokenizer.ggml.add_bos_token").value_or(pretokenizer == "llama-bpe" || pretokenizer == "llama3");
+  return file.flag("tokenizer.ggml.add_bos_token")
+      .value_or(pretokenizer == "llama-bpe" || pretokenizer == "llama3" || pretokenizer == "llama-v3");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
-// Keys and values of one sequence, all layers. Rows are appended at the end and cut off at the end; slot j holds position j. Torch-free.
+// Keys and values of one sequence, all layers. Rows are appended at the end and cut off at the end; slot j holds
+// position j. Torch-free.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,9 @@ class KvCache {
   void reserve(std::int64_t n_tokens);
   /// Forgets everything from position `n_tokens` on.
   void truncate(std::int64_t n_tokens);
+  /// Takes over the first `n_tokens` rows of a cache of the same shape, and its rotation state; what stood here is
+  /// forgotten. \throws std::bad_alloc
+  void copy_prefix(const KvCache& other, std::int64_t n_tokens);
   /// Called once per forward pass, after the last layer.
   void set_length(std::int64_t n_tokens);
 
@@ -30,9 +34,9 @@ class KvCache {
   kernels::ElementType type() const { return type_; }
   std::size_t size_bytes() const;
 
-  /// Identity of the angle tables the keys were rotated with (PositionScheme::rotation_state of every layer, mixed). Keys of one state never meet queries of
-  /// another: the engine starts afresh instead. Keeping keys before rotation would not be enough, because the keys of deeper layers depend on
-  /// the tables through the hidden states.
+  /// Identity of the angle tables the keys were rotated with (PositionScheme::rotation_state of every layer, mixed).
+  /// Keys of one state never meet queries of another: the engine starts afresh instead. Keeping keys before rotation
+  /// would not be enough, because the keys of deeper layers depend on the tables through the hidden states.
   std::uint64_t rotation_state() const { return rotation_state_; }
   void set_rotation_state(std::uint64_t state) { rotation_state_ = state; }
 

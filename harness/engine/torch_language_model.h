@@ -14,24 +14,27 @@
 namespace fathom::engine {
 
 struct EngineOptions {
-  std::string device = "cpu";            ///< "cpu" or "cuda"
-  std::string dtype = "auto";            ///< auto, float32, bf16
-  std::int64_t batch_tokens = 16384;     ///< ceiling of prompt tokens in one forward pass
-  bool share_prefixes = true;            ///< off for tests that compare
-  const StopToken* stop = nullptr;       ///< not owned; asked between chunks
+  std::string device = "cpu";         ///< "cpu" or "cuda"
+  std::string dtype = "auto";         ///< auto, float32, bf16
+  std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in one forward pass
+  bool share_prefixes = true;         ///< off for tests that compare
+  const StopToken* stop = nullptr;    ///< not owned; asked between chunks
 };
 
 /// Weights on a device, shared by all position settings of one checkpoint.
 class LoadedWeights;
 
 /// Reads every tensor once. \throws ModelError for a missing, surplus or wrongly shaped tensor (names it).
-std::shared_ptr<const LoadedWeights> load_weights(const checkpoint::Checkpoint& checkpoint, const EngineOptions& options);
+std::shared_ptr<const LoadedWeights> load_weights(const checkpoint::Checkpoint& checkpoint,
+                                                  const EngineOptions& options);
 
-/// A model ready to answer. Cheap: weights are shared. `config` may differ from the checkpoint's in its position settings only
-/// (apply_override). At creation the rotation in use is compared with resolve_frequencies() in double at positions 0, 1, L0-1, L0 and 2*L0.
-/// \throws ModelError  if they differ (names layer, position, channel and both values).
+/// A model ready to answer. Cheap: weights are shared. `config` may differ from the checkpoint's in its position
+/// settings only (apply_override). At creation the rotation in use is compared with resolve_frequencies() in double at
+/// positions 0, 1, L0-1, L0 and 2*L0. \throws ModelError  if they differ (names layer, position, channel and both
+/// values).
 std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const LoadedWeights> weights,
-                                                       const checkpoint::DecoderConfig& config, const EngineOptions& options);
+                                                       const checkpoint::DecoderConfig& config,
+                                                       const EngineOptions& options);
 
 /// Threads used by LibTorch, OpenMP and oneDNN alike; 0 = all cores.
 void set_threads(std::int64_t n_threads);

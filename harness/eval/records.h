@@ -14,7 +14,8 @@ namespace fathom::eval {
 
 /// Statuses of specification 0.7.
 enum class SampleStatus { kOk, kTooShort, kTooLong, kOutOfMemory, kNoPosition, kEngineError, kCancelled };
-std::string_view to_string(SampleStatus status);  // "ok", "too_short", "too_long", "oom", "no_position", "engine_error", "cancelled"
+std::string_view to_string(
+    SampleStatus status);  // "ok", "too_short", "too_long", "oom", "no_position", "engine_error", "cancelled"
 /// \throws DataError
 SampleStatus parse_sample_status(std::string_view text);
 
@@ -25,30 +26,30 @@ struct RunRecord {
   std::string tool_version;
   std::string source_revision;
   std::string library_versions;
-  std::string hardware;               ///< processor, cores, memory: one line
+  std::string hardware;  ///< processor, cores, memory: one line
   std::int64_t seed = 0;
-  std::string started_at;             ///< UTC, ISO 8601
+  std::string started_at;  ///< UTC, ISO 8601
 };
 
 /// One model setting of a run (a row of the summary table).
 struct VariantRecord {
-  std::string name;                   ///< unique in the run
-  std::string model;                  ///< checkpoint or section name
+  std::string name;   ///< unique in the run
+  std::string model;  ///< checkpoint or section name
   std::string weights_hash;
-  std::string position;               ///< scheme
+  std::string position;  ///< scheme
   std::optional<double> rope_base;
-  std::string scaling;                ///< method
-  std::optional<double> factor;       ///< nothing = auto
-  std::string position_description;   ///< canonical text of what was resolved
-  std::string resolved_json;          ///< per layer: frequencies and factors, as `inspect --json` prints them
+  std::string scaling;               ///< method
+  std::optional<double> factor;      ///< nothing = auto
+  std::string position_description;  ///< canonical text of what was resolved
+  std::string resolved_json;         ///< per layer: frequencies and factors, as `inspect --json` prints them
   std::int64_t parameters = 0;
   std::int64_t claimed_context = 0;
   std::optional<std::int64_t> trained_context;
   std::optional<std::int64_t> train_seed;
   std::optional<std::int64_t> train_steps;
   std::optional<double> train_seconds;
-  std::optional<double> train_accuracy;   ///< moving average of the last answers at the trained length
-  std::optional<bool> mastered;           ///< trained models: reached mastery within the budget
+  std::optional<double> train_accuracy;  ///< moving average of the last answers at the trained length
+  std::optional<bool> mastered;          ///< trained models: reached mastery within the budget
   std::string dtype, device, kernel;
 };
 
@@ -62,11 +63,12 @@ struct ScoreValue {
 
 /// One sample under one variant.
 struct SampleRecord {
-  std::string variant;                ///< VariantRecord::name
-  task::Sample sample;                ///< prompt text and ids included; the store keeps each text once, by hash
-  std::string result_key;             ///< hex hash: sample address + model, position, dtype, kernel, batch ceiling (specification 0.4)
+  std::string variant;  ///< VariantRecord::name
+  task::Sample sample;  ///< prompt text and ids included; the store keeps each text once, by hash
+  std::string
+      result_key;  ///< hex hash: sample address + model, position, dtype, kernel, batch ceiling (specification 0.4)
   SampleStatus status = SampleStatus::kOk;
-  std::string status_detail;          ///< reason; with the smallest length that would do for too_short
+  std::string status_detail;  ///< reason; with the smallest length that would do for too_short
   std::optional<std::int64_t> smallest_length_tokens;
   TokenIds reply_ids;
   std::string reply_text;
@@ -75,9 +77,9 @@ struct SampleRecord {
   double seconds = 0;
   std::int64_t computed_tokens = 0;
   std::int64_t peak_rss_bytes = 0;
-  double in_text_guess = 0;           ///< 0..1, of the cell
+  double in_text_guess = 0;  ///< 0..1, of the cell
   double blind_guess = 0;
-  std::string control;                ///< "" = none; no_needle, needle_only, …
+  std::string control;  ///< "" = none; no_needle, needle_only, …
 };
 
 /// A cell that cannot be built: shown, counted, never scored 0.

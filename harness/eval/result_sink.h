@@ -12,7 +12,8 @@ namespace fathom::eval {
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
-  /// Starts or continues the run of that name. \throws StoreError if a run of that name has another config fingerprint (says what differs and how to go on).
+  /// Starts or continues the run of that name. \throws StoreError if a run of that name has another config fingerprint
+  /// (says what differs and how to go on).
   virtual void begin_run(const RunRecord& run) = 0;
   virtual void put_variant(const VariantRecord& variant) = 0;
   /// Result keys already stored with status ok (or another final status) for this run.

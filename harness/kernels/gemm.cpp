@@ -20,7 +20,7 @@ namespace {
 using dnnl::memory;
 
 // Up to this many rows the vector kernel wins: oneDNN copies b into blocks first.
-constexpr std::int64_t kFewRows = 8;
+constexpr std::int64_t kGemmFewRows = 8;
 constexpr std::int64_t kMaxRowsPerProduct = 2048;
 // Below this many multiply-adds a parallel region costs more than it saves.
 constexpr std::int64_t kMinParallelWork = 1 << 17;
@@ -201,7 +201,7 @@ void gemm_few_rows(const GemmCall& call) {
 
 void gemm(const GemmCall& call) {
   if (call.m <= 0 || call.n <= 0) return;
-  if (call.m <= kFewRows) return gemm_few_rows(call);
+  if (call.m <= kGemmFewRows) return gemm_few_rows(call);
   try {
     gemm_many_rows(call);
   } catch (const dnnl::error& error) {

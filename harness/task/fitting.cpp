@@ -17,6 +17,14 @@ namespace {
 // ends early.
 constexpr int kMaxLengthSteps = 64;
 
+// Examples and other parts in front of the text have their full size at this length.
+constexpr std::int64_t kOrdinaryLength = 4096;
+
+/// Tokens that a complete haystack fills: one more unit would have fitted into anything larger.
+std::int64_t room_at_most(const MeasuredHaystack& complete) {
+  return complete.tokens(complete.size()) + complete.largest_unit_tokens - 1;
+}
+
 }  // namespace
 
 std::int64_t total_tokens(const Sample& sample) {
@@ -98,9 +106,8 @@ Sample FittedTask::fit(const SampleDraft& draft, const SampleKeyParts& key) cons
   const MeasuredHaystack& measured = *haystack.measured;
   std::int64_t n_units =
       std::upper_bound(measured.end_tokens.begin(), measured.end_tokens.end(), room) - measured.end_tokens.begin();
-  if (measured.complete && n_units == measured.size() &&
-      room - measured.tokens(n_units) >= measured.largest_unit_tokens) {
-    const std::int64_t largest = length - room + measured.tokens(n_units);
+  if (measured.complete && room > room_at_most(measured)) {
+    const std::int64_t largest = length - room + room_at_most(measured);
     throw TooLongError(
         fmt::format("{}: length {} needs more haystack than there is: {}; largest feasible length here is {}",
                     frame_.name, length, haystack.source->limit_reason(), largest),
@@ -159,7 +166,37 @@ std::int64_t FittedTask::smallest_length_tokens(std::uint64_t seed) const {
   return smallest;
 }
 
+std::optional<std::int64_t> FittedTask::largest_length_tokens(std::uint64_t seed) const {
+  std::optional<std::int64_t> largest;
+  for (std::int64_t index = 0; index < std::max<std::int64_t>(1, frame_.context.n_samples); ++index) {
+    const SampleKeyParts key = key_parts({kOrdinaryLength, std::nullopt}, index, seed);
+    const std::unique_ptr<SampleDraft> sample_draft = draft(key);
+    const std::int64_t least_units = sample_draft->min_units();
+    const std::optional<std::int64_t> size = sample_draft->haystack(least_units, 0).source->size();
+    if (!size) return std::nullopt;
+    if (*size < least_units) return 0;
+    const HaystackCache::Entry haystack = sample_draft->haystack(*size, 0);
+    const std::int64_t length = total_tokens(sample_draft->build(least_units)) -
+                                haystack.measured->tokens(least_units) + room_at_most(*haystack.measured);
+    largest = std::min(largest.value_or(length), length);
+  }
+  return largest;
+}
+
+// Asked for with every sample, but costs one.
 std::int64_t FittedTask::typical_units(std::int64_t length_tokens) const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = typical_units_by_length_.find(length_tokens);
+    if (known != typical_units_by_length_.end()) return known->second;
+  }
+  const std::int64_t units = count_typical_units(length_tokens);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  typical_units_by_length_[length_tokens] = units;
+  return units;
+}
+
+std::int64_t FittedTask::count_typical_units(std::int64_t length_tokens) const {
   std::optional<std::int32_t> depth;
   if (sweeps_depth()) depth = 0;
   try {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class FittedTask : public Task {
 
   Sample make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const override;
   std::int64_t smallest_length_tokens(std::uint64_t seed) const override;
+  std::optional<std::int64_t> largest_length_tokens(std::uint64_t seed) const override;
   std::string canonical_options() const override { return frame_.canonical_options; }
 
  protected:
@@ -63,12 +65,14 @@ class FittedTask : public Task {
  private:
   Sample fit(const SampleDraft& draft, const SampleKeyParts& key) const;
   std::int64_t needed_tokens(const SampleKeyParts& key) const;
+  std::int64_t count_typical_units(std::int64_t length_tokens) const;
   [[noreturn]] void refuse_short(const Sample& least, const SampleKeyParts& key) const;
 
   TaskFrame frame_;
   AddressParts address_;  // without the budgets
   mutable std::mutex mutex_;
   mutable std::map<std::uint64_t, std::int64_t> smallest_by_seed_;
+  mutable std::map<std::int64_t, std::int64_t> typical_units_by_length_;
 };
 
 /// P + T + G.

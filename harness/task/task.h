@@ -77,6 +77,10 @@ class Task {
   /// (specification 0.2).
   virtual std::int64_t smallest_length_tokens(std::uint64_t seed) const = 0;
 
+  /// Largest length that every sample 0..n_samples-1 can fill, where keys or haystack run out; nothing = no limit.
+  /// Longer cells are `too_long`.
+  virtual std::optional<std::int64_t> largest_length_tokens(std::uint64_t /*seed*/) const { return std::nullopt; }
+
   /// False: the depths axis collapses to one cell per length (several gold items, or a depth drawn per sample).
   virtual bool sweeps_depth() const = 0;
   /// False: the task has fixed sizes of its own and the lengths axis collapses.

@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kAverageKeeps = 0.9;  // of a moving average, per batch
 constexpr std::int64_t kMostHops = 5;  // what the task `vt` asks for
-constexpr std::int64_t kMostChains = 3;
+// Short chains come in larger numbers: many statements in sight leave little to guess, and the text's order tells nothing.
+constexpr std::int64_t kLeastChainLimit = 3;
+constexpr std::int64_t kMostStatements = 12;
 
 void move_average(double& average, double value) {
   average = kAverageKeeps * average + (1 - kAverageKeeps) * value;
@@ -50,6 +52,22 @@ std::int64_t Curriculum::draw_length(bool frontier, RngStream& rng) const {
   return std::max(ladder_.front(), rng.uniform_int(ladder_.front(), current_length()) / 8 * 8);
 }
 
+RowTask Curriculum::draw_task(RngStream& rng) const {
+  // A task that is mastered needs little practice to stay so; the others set the pace.
+  std::vector<double> weights;
+  double total = 0;
+  for (const double accuracy : state_.task_accuracy) {
+    weights.push_back(accuracy < wanted_accuracy() ? recipe_.lagging_weight : 1.0);
+    total += weights.back();
+  }
+  double left = rng.uniform_double() * total;
+  for (std::size_t i = 0; i + 1 < tasks_.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return tasks_[i];
+  }
+  return tasks_.back();
+}
+
 void Curriculum::plan_needles(const Batcher& batcher, RngStream& rng, BatchPlan& plan) const {
   const bool first = at_first_length();
   switch (plan.task) {
@@ -64,7 +82,7 @@ void Curriculum::plan_needles(const Batcher& batcher, RngStream& rng, BatchPlan&
       return;
     case RowTask::kVariableTracking:
       plan.n_hops = rng.uniform_int(1, kMostHops);
-      plan.n_chains = batcher.fitting_chains(plan.length_tokens, plan.n_hops, rng.uniform_int(1, kMostChains));
+      plan.n_chains = batcher.fitting_chains(plan.length_tokens, plan.n_hops, rng.uniform_int(1, std::max(kLeastChainLimit, kMostStatements / plan.n_hops)));
       return;
   }
   plan.n_queries = batcher.fitting_queries(plan.length_tokens, plan.n_needles, recipe_.n_queries);
@@ -85,11 +103,15 @@ BatchPlan Curriculum::plan(const Batcher& batcher, RngStream& rng) const {
   plan.at_frontier = at_first_length() || rng.uniform_double() >= recipe_.shorter_share;
   plan.length_tokens = draw_length(plan.at_frontier, rng);
   plan.n_rows = std::max<std::int64_t>(1, recipe_.batch_tokens / plan.length_tokens);
-  plan.task = tasks_[rng.uniform_index(tasks_.size())];
+  plan.task = draw_task(rng);
   plan_needles(batcher, rng, plan);
   if (at_first_length()) {
-    const double share = state_.copy_accuracy < recipe_.copy_mastery ? recipe_.copy_share : recipe_.learnt_copy_share;
-    plan.n_copy_rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(plan.n_rows)));
+    const bool learnt = state_.copy_accuracy >= recipe_.copy_mastery;
+    const double share = learnt ? recipe_.learnt_copy_share : recipe_.copy_share;
+    plan.n_copy_rows =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(plan.n_rows)));
+    // Copying runs against what chains need, the word in front of the match: once it works it is practised beside needles only.
+    if (learnt && plan.task == RowTask::kVariableTracking) plan.n_copy_rows = 0;
   }
   plan_position(rng, plan);
   return plan;
@@ -105,9 +127,9 @@ bool Curriculum::observe(std::int64_t step, const BatchPlan& plan, const StepRes
     ++state_.batches_at_rung;
   }
   if (state_.decay_start) return false;
-  const bool last = current_length() == ladder_.back();
+  const bool last = at_last_length();
   if (state_.batches_at_rung >= recipe_.least_batches &&
-      worst_accuracy() >= (last ? recipe_.final_mastery : recipe_.mastery)) {
+      worst_accuracy() >= wanted_accuracy()) {
     state_.batches_at_rung = 0;
     if (last) {
       state_.mastered = true;

@@ -53,6 +53,9 @@ class Curriculum {
 
  private:
   bool at_first_length() const { return state_.rung == 0; }
+  bool at_last_length() const { return current_length() == ladder_.back(); }
+  double wanted_accuracy() const { return at_last_length() ? recipe_.final_mastery : recipe_.mastery; }
+  RowTask draw_task(RngStream& rng) const;
   std::int64_t draw_length(bool frontier, RngStream& rng) const;
   void plan_needles(const Batcher& batcher, RngStream& rng, BatchPlan& plan) const;
   void plan_position(RngStream& rng, BatchPlan& plan) const;

@@ -96,12 +96,13 @@ TEST_CASE("kv: the closed vocabulary has pairs of a key and a value word, as man
     task->make_sample({4096, 0}, 0, 1);
     FAIL("no error");
   } catch (const task::TooLongError& error) {
-    CHECK(error.largest_length_tokens() == 404);
+    CHECK(error.largest_length_tokens() == 405);
+    CHECK(task->largest_length_tokens(1) == std::optional<std::int64_t>(405));
     CHECK(std::string(error.what()) ==
           "kv: length 4096 needs more haystack than there is: there are 200 keys and 200 values of its forms, and no "
           "two pairs "
           "share one; largest "
-          "feasible length here is 404");
+          "feasible length here is 405");
   }
   try {
     make_kv(fixture->context(), {{"fit", "0"}});

@@ -79,8 +79,11 @@ TEST_CASE("niah: a length that needs more keys than there are is refused with th
   CHECK(message ==
         "niah_multikey_2: length 4096 needs more haystack than there is: there are 200 keys and 200 values of its "
         "forms, and no two "
-        "pairs share one; largest feasible length here is 603");
-  CHECK(task->make_sample({603, 0}, 0, 1).haystack_units == 199);
+        "pairs share one; largest feasible length here is 605");
+  CHECK(task->make_sample({605, 0}, 0, 1).haystack_units == 199);
+  CHECK_THROWS_AS(task->make_sample({606, 0}, 0, 1), task::TooLongError);
+  CHECK(task->largest_length_tokens(1) == std::optional<std::int64_t>(605));
+  CHECK_FALSE(make_niah("niah_single_2", fixture->context())->largest_length_tokens(1).has_value());
 }
 
 TEST_CASE("niah: too short a length is refused in the words of the specification", "[tasks][niah][errors]") {
@@ -223,6 +226,9 @@ TEST_CASE("niah: a user's text is the haystack, and is refused where it ends", "
   CHECK(starts_with(message, "niah_single_2: length 2000 needs more haystack than there is: the haystack text '"));
   CHECK(message.find("story.txt' has 6 sentences; use a longer text or set haystack.repeat = on; largest feasible "
                      "length here is ") != std::string::npos);
+
+  CHECK(message.find("here is " + std::to_string(task->largest_length_tokens(1).value())) != std::string::npos);
+  CHECK(task->make_sample({task->largest_length_tokens(1).value(), 0}, 0, 1).haystack_units == 6);
 
   fixture->context().haystack.repeat = true;
   CHECK(make_niah("niah_single_2", fixture->context())->make_sample({2000, 0}, 0, 1).haystack_units > 6);

@@ -1,0 +1,142 @@
+// Parity with the reference library's numbers: tiny checkpoints of the llama family, and SmolLM2-135M.
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/checkpoint/checkpoint.h"
+#include "harness/engine/probe.h"
+#include "harness/engine/torch_language_model.h"
+#include "tests/support/catch.h"
+#include "tests/support/golden.h"
+#include "tests/support/shared_dir.h"
+
+using namespace fathom;          // NOLINT
+using namespace fathom::engine;  // NOLINT
+
+namespace {
+
+double largest_difference(const std::vector<double>& expected, const std::vector<float>& got) {
+  REQUIRE(expected.size() == got.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    largest = std::max(largest, std::fabs(expected[i] - static_cast<double>(got[i])));
+  return largest;
+}
+
+TokenIds greedy(const std::shared_ptr<const LoadedWeights>& weights, const checkpoint::DecoderConfig& config,
+                const TokenIds& ids, std::size_t n) {
+  EngineOptions options;
+  options.dtype = "float32";
+  lm::Request request;
+  request.prompt = ids;
+  request.max_new_tokens = static_cast<std::int64_t>(n);
+  const auto completion = make_language_model(weights, config, options)->complete({request}).front();
+  CHECK(completion.error.empty());
+  return completion.ids;
+}
+
+void check_tiny(const std::string& name) {
+  INFO("fixture " << name);
+  const auto expected = test::read_json_file(test::shared_path("fixtures/tiny/" + name + "/expected.json"));
+  const auto checkpoint = checkpoint::open_checkpoint(test::shared_path("fixtures/tiny/" + name));
+  EngineOptions options;
+  options.dtype = "float32";
+  const auto weights = load_weights(*checkpoint, options);
+  const auto ids = expected["input_ids"].get<TokenIds>();
+  const ProbeResult probe = probe_logits(weights, checkpoint->config(), options, ids);
+  const double tolerance = expected["tolerance_abs"].get<double>();
+  CHECK(largest_difference(expected["logits_last"].get<std::vector<double>>(), probe.last_logits) < tolerance);
+  double nll = 0;
+  for (const double logprob : probe.next_logprobs) nll -= logprob;
+  CHECK(std::fabs(nll - expected["nll_sum"].get<double>()) < 1e-3);
+  for (const auto& row : expected["positions"]) {
+    const auto position = row["position"].get<std::size_t>();
+    CHECK(probe.argmax[position] == row["argmax"].get<TokenId>());
+    if (position + 1 >= ids.size() || row["logprob_next"].is_null()) continue;
+    CHECK(std::fabs(probe.next_logprobs[position] - row["logprob_next"].get<double>()) < tolerance);
+  }
+  // Where cached decoding of the reference depends on the history, ours equals its recomputation.
+  const auto tokens = expected[expected.contains("greedy_no_cache") ? "greedy_no_cache" : "greedy"].get<TokenIds>();
+  CHECK(greedy(weights, checkpoint->config(), ids, tokens.size()) == tokens);
+}
+
+/// SmolLM2's file somewhere below the folder of fetched models, or nothing.
+std::optional<std::string> smollm2_path() {
+  const char* folder = std::getenv("FATHOM_MODELS");
+  if (folder == nullptr || !std::filesystem::is_directory(folder)) return std::nullopt;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() == "SmolLM2-135M-Instruct.Q4_1.gguf") return entry.path().string();
+  }
+  return std::nullopt;
+}
+
+checkpoint::DecoderConfig smollm2_config(const checkpoint::DecoderConfig& declared, const nlohmann::json& run) {
+  if (!run.contains("override")) return declared;
+  const auto& rope = run["override"]["rope_parameters"];
+  checkpoint::DecoderConfig config = declared;
+  for (checkpoint::LayerSpec& layer : config.layers) {
+    checkpoint::ScalingSpec& scaling = layer.position.scaling;
+    layer.position.rope_base = rope["rope_theta"].get<double>();
+    const auto type = rope["rope_type"].get<std::string>();
+    scaling.method = type == "default" ? "none" : type;
+    scaling.factor = rope.value("factor", 1.0);
+    if (type == "dynamic") scaling.original_context = run["override"]["max_position_embeddings"].get<std::int64_t>();
+    if (rope.contains("original_max_position_embeddings")) {
+      scaling.original_context = rope["original_max_position_embeddings"].get<std::int64_t>();
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("engine parity: tiny llama checkpoints under every scaling", "[engine][parity]") {
+  const std::string name = GENERATE("llama", "llama_linear", "llama_dynamic", "llama_yarn", "llama_yarn_mscale",
+                                    "llama_theta500k", "llama_llama3", "llama_longrope");
+  FATHOM_NEEDS_SHARED("fixtures/tiny/" + name + "/expected.json");
+  check_tiny(name);
+}
+
+TEST_CASE("engine parity: SmolLM2 under every scaling of the reference run", "[engine][parity][real]") {
+  FATHOM_NEEDS_SHARED("fixtures/real/parity_smollm2.json");
+  const auto path = smollm2_path();
+  if (!path) {
+    WARN("SKIPPED: needs SmolLM2-135M-Instruct.Q4_1.gguf below the folder FATHOM_MODELS");
+    SUCCEED("skipped");
+    return;
+  }
+  const auto expected = test::read_json_file(test::shared_path("fixtures/real/parity_smollm2.json"));
+  const auto checkpoint = checkpoint::open_checkpoint(*path);
+  EngineOptions options;
+  options.dtype = "float32";
+  const auto weights = load_weights(*checkpoint, options);
+  const auto ids = expected["input_ids"].get<TokenIds>();
+  for (const auto& item : expected["runs"].items()) {
+    const auto& run = item.value();
+    INFO("run " << item.key());
+    const checkpoint::DecoderConfig config = smollm2_config(checkpoint->config(), run);
+    const ProbeResult probe = probe_logits(weights, config, options, ids);
+    double nll = 0;
+    for (const double logprob : probe.next_logprobs) nll -= logprob;
+    CHECK(std::fabs(nll - run["nll_sum"].get<double>()) < 3e-3);
+    for (std::size_t i = 0; i < run["positions"].size(); ++i) {
+      const auto position = run["positions"][i].get<std::size_t>();
+      CHECK(std::fabs(probe.next_logprobs[position] - run["logprob_next"][i].get<double>()) < 2e-4);
+      if (run["argmax_gap"][i].get<double>() > 1e-3) CHECK(probe.argmax[position] == run["argmax"][i].get<TokenId>());
+    }
+    const auto& last = run["last"];
+    for (std::size_t i = 0; i < last["sample_ids"].size(); ++i) {
+      const float logit = probe.last_logits[last["sample_ids"][i].get<std::size_t>()];
+      CHECK(std::fabs(static_cast<double>(logit) - last["sample_logits"][i].get<double>()) < 5e-4);
+    }
+    // The reference's cached decoding of dynamic scaling depends on its history; ours does not.
+    if (item.key() == "base" || item.key() == "yarn_4_orig256") {
+      const auto tokens = run["greedy"].get<TokenIds>();
+      CHECK(greedy(weights, config, ids, tokens.size()) == tokens);
+    }
+  }
+}
