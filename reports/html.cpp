@@ -63,7 +63,11 @@ data table_data(const Table& table, const std::string& css, const std::string& n
       if (detail_columns[c] == 0) {
         cell["detail"] = false;
       } else {
-        cell["detail"] = object{{"detail", row[c].detail}, {"columns", std::to_string(detail_columns[c])}};
+        // A cell without details keeps their room, so that the numbers of a column stay in line.
+        const bool blank = row[c].detail.empty();
+        cell["detail"] = object{{"detail", blank ? "\u00a0" : row[c].detail},
+                                {"columns", std::to_string(detail_columns[c])},
+                                {"blank", blank}};
       }
       if (row[c].raw_html.empty()) {
         cell["raw"] = false;
