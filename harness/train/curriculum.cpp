@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kAverageKeeps = 0.9;  // of a moving average, per batch
 constexpr std::int64_t kMostHops = 5;  // what the task `vt` asks for
-// Short chains come in larger numbers: many statements in sight leave little to guess, and the text's order tells nothing.
+// Short chains come in larger numbers: many statements in sight leave little to guess, and the text's order tells
+// nothing.
 constexpr std::int64_t kLeastChainLimit = 3;
 constexpr std::int64_t kMostStatements = 12;
 
@@ -82,7 +83,9 @@ void Curriculum::plan_needles(const Batcher& batcher, RngStream& rng, BatchPlan&
       return;
     case RowTask::kVariableTracking:
       plan.n_hops = rng.uniform_int(1, kMostHops);
-      plan.n_chains = batcher.fitting_chains(plan.length_tokens, plan.n_hops, rng.uniform_int(1, std::max(kLeastChainLimit, kMostStatements / plan.n_hops)));
+      plan.n_chains =
+          batcher.fitting_chains(plan.length_tokens, plan.n_hops,
+                                 rng.uniform_int(1, std::max(kLeastChainLimit, kMostStatements / plan.n_hops)));
       return;
   }
   plan.n_queries = batcher.fitting_queries(plan.length_tokens, plan.n_needles, recipe_.n_queries);
@@ -108,9 +111,9 @@ BatchPlan Curriculum::plan(const Batcher& batcher, RngStream& rng) const {
   if (at_first_length()) {
     const bool learnt = state_.copy_accuracy >= recipe_.copy_mastery;
     const double share = learnt ? recipe_.learnt_copy_share : recipe_.copy_share;
-    plan.n_copy_rows =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(plan.n_rows)));
-    // Copying runs against what chains need, the word in front of the match: once it works it is practised beside needles only.
+    plan.n_copy_rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(plan.n_rows)));
+    // Copying runs against what chains need, the word in front of the match: once it works it is practised beside
+    // needles only.
     if (learnt && plan.task == RowTask::kVariableTracking) plan.n_copy_rows = 0;
   }
   plan_position(rng, plan);
@@ -128,8 +131,7 @@ bool Curriculum::observe(std::int64_t step, const BatchPlan& plan, const StepRes
   }
   if (state_.decay_start) return false;
   const bool last = at_last_length();
-  if (state_.batches_at_rung >= recipe_.least_batches &&
-      worst_accuracy() >= wanted_accuracy()) {
+  if (state_.batches_at_rung >= recipe_.least_batches && worst_accuracy() >= wanted_accuracy()) {
     state_.batches_at_rung = 0;
     if (last) {
       state_.mastered = true;

@@ -29,13 +29,13 @@ struct Recipe {
   double embedding_std = 0.5;
   std::int64_t first_length = 64;
   double length_growth = 1.5;
-  double shorter_share = 0.5;            ///< of the batches after the first length
-  double mastery = 0.9;                  ///< moving average of answer accuracy that grows the length
-  double final_mastery = 0.97;           ///< the same at the trained length
-  std::int64_t least_batches = 15;       ///< of the longest length before it counts as mastered
-  std::int64_t n_queries = 16;           ///< most queries a row
-  double varied_queries_share = 0;       ///< batches with 1 .. n_queries queries, after the first length
-  double lagging_weight = 7;               ///< of a task below mastery in the draw of tasks, against 1 for a mastered one
+  double shorter_share = 0.5;       ///< of the batches after the first length
+  double mastery = 0.9;             ///< moving average of answer accuracy that grows the length
+  double final_mastery = 0.97;      ///< the same at the trained length
+  std::int64_t least_batches = 15;  ///< of the longest length before it counts as mastered
+  std::int64_t n_queries = 16;      ///< most queries a row
+  double varied_queries_share = 0;  ///< batches with 1 .. n_queries queries, after the first length
+  double lagging_weight = 7;        ///< of a task below mastery in the draw of tasks, against 1 for a mastered one
 
   double copy_share = 0.5;           ///< rows of repeated random words while the length is the first one
   double learnt_copy_share = 0.125;  ///< once copying works
