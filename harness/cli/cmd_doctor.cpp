@@ -17,6 +17,7 @@ namespace {
 constexpr double kSlowGflopsPerThread = 15;
 
 nlohmann::ordered_json doctor_facts() {
+  engine::set_threads(0);
   const engine::EngineFacts facts = engine::engine_facts();
   const engine::MatmulSpeed speed = engine::measure_matmul_speed();
   std::vector<std::string> advice;

@@ -65,6 +65,7 @@ TokenIds greedy_ids(lm::LanguageModel& model, const TokenIds& ids, std::int64_t 
 }
 
 int run_logits(const Arguments& arguments) {
+  engine::set_threads(0);
   const auto checkpoint = checkpoint::open_checkpoint(find_model_path(*arguments.get("MODEL")));
   const TokenIds ids = logits_input(arguments, *checkpoint);
   const std::int64_t n_greedy = arguments.integer("greedy", 1, 100000).value_or(0);

@@ -11,12 +11,13 @@ namespace {
 int run_report(const Arguments& arguments) {
   const auto db = arguments.get("db");
   if (!db) throw ConfigError("report: --db FILE is missing; for example: fathom report --db quickstart.db");
-  const std::string format = arguments.get_or("format", "terminal");
-  const TimingColumns timings = arguments.has("no-timings") ? TimingColumns::kHide : TimingColumns::kShow;
+  const ReportRequest request = {*db, arguments.all("run"), arguments.get_or("format", "terminal"),
+                                 arguments.get_or("lang", "en"),
+                                 arguments.has("no-timings") ? TimingColumns::kHide : TimingColumns::kShow};
   if (const auto out = arguments.get("out")) {
-    fmt::print("{}\n", write_report(*db, arguments.all("run"), format, *out, timings));
+    fmt::print("{}\n", write_report(request, *out));
   } else {
-    print_report(*db, arguments.all("run"), format, timings);
+    print_report(request);
   }
   return static_cast<int>(ExitCode::kOk);
 }
@@ -34,6 +35,7 @@ CommandEntry entries::report_entry() {
            {"format", "NAME", "html, markdown, csv, json or terminal (default)", reports::registry().names()},
            {"out", "PATH", "file, or folder for the format's own file name; without it: standard output", {}},
            {"run", "NAME", "run to show (default: the newest); may be repeated", {}, OptionSpec::Count::kRepeated},
+           {"lang", "CODE", "language of headings and notes: en or zh", {"en", "zh"}},
            {"no-timings", "", "leave out dates, durations and hardware: equal runs give equal bytes", {}}},
           run_report};
 }

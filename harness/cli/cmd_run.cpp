@@ -10,6 +10,7 @@
 #include "harness/cli/run_session.h"
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
+#include "harness/core/text_util.h"
 #include "harness/engine/diagnostics.h"
 #include "harness/store/result_store.h"
 
@@ -155,8 +156,8 @@ void run_variant(RunSession& session, const SessionVariant& variant, eval::Resul
 
 int finish_run(const config::RunConfig& config, const std::string& db, const RunTotals& totals) {
   const std::string folder = config.report.out == "auto" ? "reports/out/" + config.name : config.report.out;
-  print_report(db, {config.name}, "terminal");
-  const std::string page = write_report(db, {config.name}, "html", folder, TimingColumns::kShow);
+  print_report({db, {config.name}, "terminal", "en", TimingColumns::kShow});
+  const std::string page = write_report({db, {config.name}, "html", "en", TimingColumns::kShow}, folder);
   fmt::print("\npage: {}\n", page);
   const double failed_percent =
       totals.total() == 0 ? 0 : 100.0 * static_cast<double>(totals.failed) / static_cast<double>(totals.total());
@@ -170,6 +171,8 @@ int finish_run(const config::RunConfig& config, const std::string& db, const Run
 
 int run_run(const Arguments& arguments) {
   const config::RunConfig config = config::load_config(*arguments.get("CONFIG"), run_settings(arguments));
+  const std::vector<std::string> problems = config::validate(config);
+  if (!problems.empty()) throw ConfigError("config: " + join(problems, "\nconfig: "));
   engine::set_threads(config.engine.threads.value_or(0));
   RunSession session(config);
   if (arguments.has("dry-run")) return dry_run(session);

@@ -6,40 +6,44 @@
 #include <iostream>
 #include <sstream>
 
+#include "harness/analysis/run_summary.h"
 #include "harness/cli/console.h"
+#include "harness/config/parse.h"
 #include "harness/store/result_reader.h"
 #include "reports/report.h"
 
 namespace fathom::cli {
 namespace {
 
-reports::ReportOptions report_options(const std::vector<std::string>& runs, TimingColumns timings) {
+reports::ReportOptions report_options(const ReportRequest& request) {
   reports::ReportOptions options;
-  options.runs = runs;
-  options.show_timings = timings == TimingColumns::kShow;
+  options.runs = request.runs;
+  options.language = request.language;
+  options.show_timings = request.timings == TimingColumns::kShow;
+  options.settings_of = [](const eval::RunRecord& run) {
+    return analysis::summary_settings(config::parse_config(run.canonical_config, run.name + ".ini", {}).report);
+  };
   return options;
 }
 
 }  // namespace
 
-void print_report(const std::string& db, const std::vector<std::string>& runs, const std::string& format,
-                  TimingColumns timings) {
-  const auto reader = store::open_reader(db);
-  reports::ReportOptions options = report_options(runs, timings);
+void print_report(const ReportRequest& request) {
+  const auto reader = store::open_reader(request.db);
+  reports::ReportOptions options = report_options(request);
   options.terminal_columns = terminal_columns();
   options.colour = stdout_is_terminal() && environment("NO_COLOR", "").empty();
-  reports::registry().at(format).write(*reader, options, std::cout);
+  reports::registry().at(request.format).write(*reader, options, std::cout);
   std::cout.flush();
 }
 
-std::string write_report(const std::string& db, const std::vector<std::string>& runs, const std::string& format,
-                         const std::string& out, TimingColumns timings) {
-  const reports::ReportEntry& entry = reports::registry().at(format);
+std::string write_report(const ReportRequest& request, const std::string& out) {
+  const reports::ReportEntry& entry = reports::registry().at(request.format);
   const bool is_file = std::filesystem::path(out).has_extension() && !std::filesystem::is_directory(out);
   const std::string path = is_file ? out : (std::filesystem::path(out) / std::string(entry.file_name)).string();
-  const auto reader = store::open_reader(db);
+  const auto reader = store::open_reader(request.db);
   std::ostringstream text;
-  entry.write(*reader, report_options(runs, timings), text);
+  entry.write(*reader, report_options(request), text);
   write_text_file(path, text.str());
   return path;
 }

@@ -87,6 +87,12 @@ void refuse_unsupported(const config::RunConfig& config) {
   }
 }
 
+std::vector<std::string> option_names(const std::vector<OptionDescription>& options) {
+  std::vector<std::string> names;
+  for (const OptionDescription& option : options) names.push_back(option.name);
+  return names;
+}
+
 }  // namespace
 
 config::SweepTraits sweep_traits() {
@@ -96,6 +102,14 @@ config::SweepTraits sweep_traits() {
     if (scaling == "declared") return false;
     return scaling == "base" || rope::scalings().at(scaling).uses_factor;
   };
+  traits.scheme_options = [](const std::string& scheme) {
+    return option_names(position::position_infos().at(scheme).describe());
+  };
+  traits.scaling_options = [](const std::string& scaling) {
+    if (scaling == "declared" || scaling == "base") return std::vector<std::string>();
+    return option_names(rope::scalings().at(scaling).describe());
+  };
+  traits.schemes = position::position_infos().names();
   return traits;
 }
 
@@ -114,7 +128,7 @@ void RunSession::add_variant(const config::ModelVariant& settings) {
   SessionVariant variant;
   variant.settings = settings;
   variant.model = model_index(settings);
-  variant.plan = make_plan(*models_[variant.model]);
+  variant.plan = make_plan(*models_[variant.model], settings);
   variants_.push_back(std::move(variant));
 }
 
@@ -160,7 +174,7 @@ void RunSession::make_assembler(SessionModel& model) {
       std::make_unique<text::PromptAssembler>(*model.tokenizer, text::parse_prompt_style(style), std::move(family));
 }
 
-eval::SweepPlan RunSession::make_plan(SessionModel& model) {
+eval::SweepPlan RunSession::make_plan(SessionModel& model, const config::ModelVariant& settings) {
   task::TaskContext context;
   context.assembler = model.assembler.get();
   const std::string pack_name =
@@ -185,7 +199,8 @@ eval::SweepPlan RunSession::make_plan(SessionModel& model) {
   plan.n_samples = config_.sweep.samples;
   plan.seed = static_cast<std::uint64_t>(config_.seed);
   plan.batch_tokens = config_.engine.batch_tokens;
-  const auto lengths = config::expand_lengths(config_.sweep.lengths, model.reference_context());
+  const auto lengths =
+      config::expand_lengths(config::length_entries(config_.sweep, settings), model.reference_context());
   const auto depths = config::expand_depths(config_.sweep.depths);
   for (const task::TaskName& name : sweep_task_names(config_)) {
     auto& task = model.tasks[name.full()];

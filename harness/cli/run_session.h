@@ -67,7 +67,7 @@ class RunSession {
   void add_variant(const config::ModelVariant& settings);
   std::size_t model_index(const config::ModelVariant& settings);
   void make_assembler(SessionModel& model);
-  eval::SweepPlan make_plan(SessionModel& model);
+  eval::SweepPlan make_plan(SessionModel& model, const config::ModelVariant& settings);
   void check_lengths() const;
 
   config::RunConfig config_;

@@ -10,7 +10,8 @@
 #include "harness/position/angle_tables.h"
 
 namespace fathom::model {
-namespace {
+// Not anonymous: DecoderLm::Block has members of these types, which a unity build would otherwise warn about.
+inline namespace decoder_detail {
 
 /// Parameters live in nested modules, because LibTorch allows no dots in a name; named_parameters() then gives the
 /// canonical names.
@@ -65,7 +66,7 @@ std::shared_ptr<position::PositionScheme> make_layer_scheme(const checkpoint::De
   return position::position_schemes().at(kind).make({&config, layer, first, tables});
 }
 
-}  // namespace
+}  // namespace decoder_detail
 
 struct DecoderLm::Block {
   NormParameters attention_norm, mlp_norm;

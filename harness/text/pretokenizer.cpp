@@ -12,7 +12,8 @@
 #include "harness/text/utf8.h"
 
 namespace fathom::text {
-namespace {
+// Not anonymous: Pretokenizer::Impl has members of these types, which a unity build would otherwise warn about.
+inline namespace pretokenizer_detail {
 
 // English endings, letters, digits, other marks, each with the blank in front of it; of several blanks the last goes
 // with the word.
@@ -101,7 +102,7 @@ std::vector<Utf8Run> utf8_runs(std::string_view text) {
   return runs;
 }
 
-}  // namespace
+}  // namespace pretokenizer_detail
 
 struct Pretokenizer::Impl {
   std::vector<PatternPtr> patterns;
