@@ -39,18 +39,16 @@ const std::vector<PretokenizerRecipe>& pretokenizer_recipes() {
   return recipes;
 }
 
-struct FreePattern {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-using PatternPtr = std::unique_ptr<pcre2_code, FreePattern>;
-using MatchPtr = std::unique_ptr<pcre2_match_data, FreePattern>;
+// Plain function deleters: a type of this file's own would give Impl internal linkage in a unity build.
+using PatternPtr = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
+using MatchPtr = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
 
 PatternPtr compile_pattern(const char* pattern) {
   int error = 0;
   PCRE2_SIZE offset = 0;
   PatternPtr code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
-                                &error, &offset, nullptr));
+                                &error, &offset, nullptr),
+                  &pcre2_code_free);
   FATHOM_CHECK(code != nullptr, fmt::format("PCRE2 error {} at {} of a pre-tokenizer pattern", error, offset));
   // Without JIT support the interpreter does the same work, slower.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
@@ -138,7 +136,7 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
     }
     std::vector<std::string_view> pieces{run.text};
     for (const PatternPtr& pattern : impl_->patterns) {
-      const MatchPtr match(pcre2_match_data_create_from_pattern(pattern.get(), nullptr));
+      const MatchPtr match(pcre2_match_data_create_from_pattern(pattern.get(), nullptr), &pcre2_match_data_free);
       FATHOM_CHECK(match != nullptr, "PCRE2 has no memory for a match");
       std::vector<std::string_view> parts;
       for (const std::string_view piece : pieces) split_by_pattern(pattern.get(), match.get(), piece, parts);
