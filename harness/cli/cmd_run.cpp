@@ -93,7 +93,7 @@ int dry_run(RunSession& session) {
                                                           : std::max(speed.float32_gflops, speed.bf16_gflops)));
     fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
                format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));
-    for (const eval::RefusedLength& refused : work.refused) fmt::print("  too short: {}\n", refused.reason);
+    for (const eval::RefusedLength& refused : work.refused) fmt::print("  not built: {}\n", refused.reason);
     sweep_seconds += seconds;
     cells += work.n_cells;
     samples += work.n_samples;

@@ -139,7 +139,12 @@ std::vector<CellRecord> refused_cells(const SweepPlan& plan, const WorkList& wor
       cell.length_tokens = refused.length_tokens;
       cell.depth_bp = depth;
       cell.detail = refused.reason;
-      cell.smallest_length_tokens = refused.smallest_length_tokens;
+      if (refused.why == RefusedLength::Why::kTooShort) {
+        cell.status = SampleStatus::kTooShort;
+        cell.smallest_length_tokens = refused.limit_tokens;
+      } else {
+        cell.status = SampleStatus::kTooLong;
+      }
       cells.push_back(std::move(cell));
     }
   }

@@ -40,11 +40,16 @@ WorkList make_work_list(const SweepPlan& plan) {
   for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
     const PlannedTask& planned = plan.tasks[i];
     const std::int64_t smallest = planned.task->smallest_length_tokens(plan.seed);
+    const std::optional<std::int64_t> largest = planned.task->largest_length_tokens(plan.seed);
     for (const std::int64_t length : planned.lengths_tokens) {
       if (length < smallest) {
-        work.refused.push_back({i, length, smallest,
+        work.refused.push_back({i, length, RefusedLength::Why::kTooShort, smallest,
                                 fmt::format("{}: length {} is too short; smallest feasible length here is {}",
                                             planned.name.name, length, smallest)});
+      } else if (largest && length > *largest) {
+        work.refused.push_back({i, length, RefusedLength::Why::kTooLong, *largest,
+                                fmt::format("{}: length {} is too long; largest feasible length here is {}",
+                                            planned.name.name, length, *largest)});
       } else {
         append_length(plan, i, length, work);
       }

@@ -40,9 +40,11 @@ struct PlannedBatch {
 
 /// A (task, length) that cannot be built.
 struct RefusedLength {
+  enum class Why { kTooShort, kTooLong };
   std::size_t task = 0;
   std::int64_t length_tokens = 0;
-  std::int64_t smallest_length_tokens = 0;
+  Why why = Why::kTooShort;
+  std::int64_t limit_tokens = 0;           ///< smallest (too short) or largest (too long) length that would do
   std::string reason;
 };
 
@@ -57,7 +59,7 @@ struct WorkList {
 /// Depths a task is asked at: one entry without a value where depth is not swept.
 std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task);
 
-/// Tasks in order, lengths in order, then sample indices. Lengths below a task's smallest feasible length are refused,
+/// Tasks in order, lengths in order, then sample indices. Lengths a task is too large or too small for are refused,
 /// with the number.
 WorkList make_work_list(const SweepPlan& plan);
 
