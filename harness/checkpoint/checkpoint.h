@@ -31,9 +31,10 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
   virtual const DecoderConfig& config() const = 0;
   virtual const std::vector<TensorInfo>& tensors() const = 0;
-  /// Dequantises rows [row_begin, row_end) of a tensor's first dimension into float32; the rows of a vector are its
-  /// elements. \param out  takes (row_end - row_begin) * product of the other dimensions values. \throws ModelError for
-  /// an unknown name or rows that do not exist.
+  /// Dequantises rows [row_begin, row_end) of a tensor's first dimension; the rows of a vector are its elements.
+  ///
+  /// \param out  takes (row_end - row_begin) * product of the other dimensions values.
+  /// \throws ModelError  for an unknown name or rows that do not exist.
   virtual void read_float32(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const = 0;
   virtual std::unique_ptr<text::Tokenizer> make_tokenizer() const = 0;
   /// The checkpoint's chat template, where it has a known one.

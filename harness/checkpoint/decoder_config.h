@@ -82,8 +82,9 @@ struct DecoderConfig {
 };
 
 /// The frequency list in force for one layer at a sequence length; empty list where nothing rotates. Under kFrozen it
-/// is the list of the frozen length; under kHf that of a model that has seen nothing longer. \throws ConfigError  for
-/// what the scaling method cannot do.
+/// is the list of the frozen length; under kHf that of a model that has seen nothing longer.
+///
+/// \throws ConfigError  for what the scaling method cannot do.
 rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int64_t seq_len);
 /// True if the list changes with the sequence length under the spec's policy.
 bool depends_on_length(const PositionSpec& position);
@@ -99,8 +100,11 @@ struct PositionOverride {
   OptionSource scaling_options;
 };
 
-/// Applies an override to every rotating layer. \throws ConfigError if the model has none and a scaling other than none
-/// is asked for.
+/// Applies an override to every rotating layer. "base" multiplies theta and drops a declared method. The original
+/// context of a new method is the override's, else the declared method's, else the trained context, else the claimed
+/// one.
+///
+/// \throws ConfigError  if no layer rotates and a scaling other than none is asked for, and for what a method refuses.
 DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change);
 
 /// Canonical text of all position settings (for identities and the report).
