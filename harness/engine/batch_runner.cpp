@@ -143,11 +143,15 @@ class BatchRunner {
     std::vector<Work*> order;
     for (Work& work : works) {
       work.result.error = complaint(*work.request);
-      if (work.result.error.empty()) order.push_back(&work);
+      if (!work.result.error.empty()) continue;
+      work.prompt_state = network_.rotation_state(work.prompt_tokens());
+      order.push_back(&work);
     }
     if (limits_.share_prefixes) {
-      std::stable_sort(order.begin(), order.end(),
-                       [](const Work* a, const Work* b) { return a->request->prompt < b->request->prompt; });
+      std::stable_sort(order.begin(), order.end(), [](const Work* a, const Work* b) {
+        if (a->prompt_state != b->prompt_state) return a->prompt_state < b->prompt_state;
+        return a->request->prompt < b->request->prompt;
+      });
     }
     std::vector<std::vector<Work*>> waves;
     std::int64_t tokens = 0;
@@ -172,7 +176,9 @@ class BatchRunner {
     if (attempt(wave)) return;
     for (Work* work : wave) {
       if (wave.size() > 1) {
+        const std::uint64_t state = work->prompt_state;
         reset(*work, *work->request, work->index);
+        work->prompt_state = state;
         if (attempt({work})) continue;
       }
       lm::Completion failed;
@@ -239,7 +245,6 @@ class BatchRunner {
     std::int64_t total = 0;
     const Work* donor = donor_;
     for (Work* work : wave) {
-      work->prompt_state = network_.rotation_state(work->prompt_tokens());
       shared += reusable_tokens(*work, donor);
       total += work->prompt_tokens();
       donor = work;
