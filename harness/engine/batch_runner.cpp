@@ -24,7 +24,7 @@ constexpr std::int64_t kPrefixStep = 64;
 constexpr std::int64_t kFreshTokens = 16;
 /// Sequences that share nothing are computed together; sharing computes them one after the other, which has to save at
 /// least this part.
-constexpr double kWorthSharing = 0.25;
+constexpr double kWorthSharing = 0.1;
 
 /// One request on its way.
 struct Work {
