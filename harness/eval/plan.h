@@ -44,7 +44,7 @@ struct RefusedLength {
   std::size_t task = 0;
   std::int64_t length_tokens = 0;
   Why why = Why::kTooShort;
-  std::int64_t limit_tokens = 0;           ///< smallest (too short) or largest (too long) length that would do
+  std::int64_t limit_tokens = 0;  ///< smallest (too short) or largest (too long) length that would do
   std::string reason;
 };
 

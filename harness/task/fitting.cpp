@@ -141,7 +141,7 @@ std::int64_t FittedTask::needed_tokens(const SampleKeyParts& key) const {
     if (needed <= length) return length;
     length = needed;
   }
-  FATHOM_CHECK(false, "the smallest length does not settle");
+  throw_invariant(__FILE__, __LINE__, "needed <= length", "the smallest length does not settle");
 }
 
 std::int64_t FittedTask::smallest_length_tokens(std::uint64_t seed) const {

@@ -109,5 +109,8 @@ TEST_CASE("cli: a database that can't be used says why", "[cli][errors]") {
   check_one_line(work.run({"report", "--db", "newer.db"}), 1, "schema 99");
   check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "newer.db"}), 1, "schema 99");
 
-  check_one_line(work.run({"run", "tiny.ini", "--quiet", "--db", "good.db", "--set", "sweep.samples=3"}), 1, "sweep");
+  const ProcessResult changed = work.run({"run", "tiny.ini", "--quiet", "--db", "good.db", "--set", "sweep.samples=3"});
+  CHECK(changed.exit_code == 1);
+  CHECK(contains(changed.err, "sweep.samples: 2 before, 3 now"));
+  CHECK(contains(changed.err, "another database"));
 }

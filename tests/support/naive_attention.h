@@ -11,19 +11,19 @@ namespace fathom::test {
 
 struct NaiveAttention {
   std::int64_t n_q = 0;
-  std::int64_t first_position = 0;     ///< query i stands at first_position + i; key j at j
+  std::int64_t first_position = 0;  ///< query i stands at first_position + i; key j at j
   std::int64_t n_heads = 0;
   std::int64_t n_kv_heads = 0;
   std::int64_t d_head = 0;
-  std::int64_t window = 0;             ///< 0 = none; key j visible iff i - window < j <= i
+  std::int64_t window = 0;  ///< 0 = none; key j visible iff i - window < j <= i
   double scale = 1;
   /// Additive bias of (head, query position, key position); empty = none.
   std::function<double(std::int64_t, std::int64_t, std::int64_t)> bias;
 };
 
 /// q: [n_q, n_heads, d_head]; k, v: [n_k, n_kv_heads, d_head]; result [n_q, n_heads, d_head].
-inline std::vector<double> naive_attention(const NaiveAttention& a, const std::vector<double>& q, const std::vector<double>& k,
-                                           const std::vector<double>& v) {
+inline std::vector<double> naive_attention(const NaiveAttention& a, const std::vector<double>& q,
+                                           const std::vector<double>& k, const std::vector<double>& v) {
   std::vector<double> out(static_cast<std::size_t>(a.n_q * a.n_heads * a.d_head), 0.0);
   const auto at = [&a](std::int64_t row, std::int64_t n_heads, std::int64_t head, std::int64_t x) {
     return static_cast<std::size_t>((row * n_heads + head) * a.d_head + x);

@@ -1,5 +1,6 @@
 #pragma once
-// The large reference fixtures live outside the repository. A test that needs them says so and is skipped, visibly, without them.
+// The large reference fixtures live outside the repository. A test that needs them says so and is skipped, visibly,
+// without them.
 
 #include <filesystem>
 #include <string>
@@ -8,7 +9,9 @@
 
 namespace fathom::test {
 
-inline std::string shared_path(const std::string& relative) { return std::string(FATHOM_SHARED_DIR) + "/" + relative; }
+inline std::string shared_path(const std::string& relative) {
+  return std::string(FATHOM_SHARED_DIR) + "/" + relative;
+}
 
 inline bool shared_missing(const std::string& relative) {
   if (std::filesystem::exists(shared_path(relative))) return false;
@@ -19,7 +22,10 @@ inline bool shared_missing(const std::string& relative) {
 }  // namespace fathom::test
 
 /// First line of a test case that reads a shared fixture.
-#define FATHOM_NEEDS_SHARED(relative) \
-  do {                                \
-    if (::fathom::test::shared_missing(relative)) { SUCCEED("skipped"); return; } \
+#define FATHOM_NEEDS_SHARED(relative)               \
+  do {                                              \
+    if (::fathom::test::shared_missing(relative)) { \
+      SUCCEED("skipped");                           \
+      return;                                       \
+    }                                               \
   } while (false)
