@@ -36,10 +36,10 @@ struct BlockSizes {
 };
 
 BlockSizes block_sizes(std::int64_t group) {
-  // About 384 rows of scores: enough to pay for oneDNN's copy of the keys, few enough that scores and probabilities
-  // stay in the second-level cache. Sizes within a factor of two of these differ by under 8 %.
-  const std::int64_t queries = std::clamp<std::int64_t>(round_up(384 / group, kRowStep), 16, 128);
-  return {queries, queries * group <= 192 ? 512 : 256};
+  // About 192 rows of scores: enough to pay for oneDNN's copy of the keys, few enough that little is computed above the
+  // diagonal and that scores and probabilities stay in the second-level cache. Sizes within a factor of two of these
+  // differ by under 8 %.
+  return {std::clamp<std::int64_t>(round_up(192 / group, kRowStep), 16, 64), 512};
 }
 
 /// One thread's unit of work: some queries of one sequence, all query heads of one KV head, keys from key_begin to
