@@ -11,6 +11,9 @@
 namespace fathom::config {
 namespace {
 
+/// What models trained here use where the configuration names no base: stating it changes nothing, so it names nothing.
+constexpr double kDefaultRopeBase = 10000;
+
 std::string section_label(const ModelSection& model) {
   return model.name.empty() ? "[model]" : fmt::format("[model.{}]", model.name);
 }
@@ -194,7 +197,8 @@ std::string SectionExpander::name_of(const ModelVariant& variant) const {
   if (!named && !trained()) parts.push_back(checkpoint_stem(model_.source));
   add(trained(), model_.position.size(), variant.position);
   const bool has_rotation = rotates(variant.position);
-  add(variant.rope_base.has_value(), model_.rope_base.size(),
+  const bool usual_base = trained() && variant.rope_base.value_or(kDefaultRopeBase) == kDefaultRopeBase;
+  add(variant.rope_base.has_value() && !usual_base, model_.rope_base.size(),
       fmt::format("base={}", format_double(variant.rope_base.value_or(0))));
   add(variant.rope_partial != 1, model_.rope_partial.size(),
       fmt::format("partial={}", format_double(variant.rope_partial)));
