@@ -29,6 +29,12 @@ TEST_CASE("cli: list prints every registry as text and JSON", "[cli]") {
   CHECK(work.run({"list", "nothing"}).exit_code == 2);
 }
 
+TEST_CASE("cli: configs/KEYS.md is what the program prints", "[cli][docs]") {
+  std::ifstream file(std::string(FATHOM_TEST_DIR) + "/../configs/KEYS.md");
+  const std::string written((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  CHECK(Workspace().run({"list", "options", "--format", "markdown"}).out == written);
+}
+
 TEST_CASE("cli: doctor names versions, speed and what to improve", "[cli]") {
   const json facts = json_of(Workspace().run({"doctor", "--json"}));
   CHECK(facts.at("matmul_float32_gflops").get<double>() > 0);
