@@ -39,10 +39,7 @@ checkpoint::DecoderConfig apply_position_settings(const checkpoint::DecoderConfi
     } else if (key == "scaling.original_context") {
       change.original_context = static_cast<std::int64_t>(positive_number(key, value));
     } else if (key == "scaling.mode") {
-      if (value != "consistent" && value != "frozen") {
-        throw ConfigError(fmt::format("--set scaling.mode={} is not one of consistent, frozen", value));
-      }
-      change.length_policy = value == "frozen" ? rope::LengthPolicy::kFrozen : rope::LengthPolicy::kConsistent;
+      change.length_policy = rope::parse_length_policy(value);
       change.frozen_length = seq_len;
     } else if (starts_with(key, "scaling.")) {
       method_options[key.substr(8)] = value;

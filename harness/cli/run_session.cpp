@@ -43,11 +43,6 @@ task::PairMode parse_pair_mode(const std::string& text) {
   return text == "length" ? task::PairMode::kLength : task::PairMode::kBoth;
 }
 
-rope::LengthPolicy parse_length_policy(const std::string& mode) {
-  if (mode == "frozen") return rope::LengthPolicy::kFrozen;
-  return mode == "hf" ? rope::LengthPolicy::kHf : rope::LengthPolicy::kConsistent;
-}
-
 /// The tasks of the sweep in config order, groups expanded, each once.
 std::vector<task::TaskName> sweep_task_names(const config::RunConfig& config) {
   std::vector<task::TaskName> names;
@@ -290,7 +285,7 @@ checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& vari
                                ? 1.0
                                : std::max(1.0, static_cast<double>(length_tokens) / static_cast<double>(original));
   change.factor = settings.scaling_factor.value_or(automatic);
-  change.length_policy = parse_length_policy(settings.scaling_mode);
+  change.length_policy = rope::parse_length_policy(settings.scaling_mode);
   change.frozen_length = length_tokens;
   change.scaling_options = settings.scaling_options;
   return checkpoint::apply_override(declared, change);
