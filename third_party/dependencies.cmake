@@ -74,7 +74,8 @@ if(FATHOM_WITH_TORCH)
   target_link_libraries(fathom_torch_interface INTERFACE ${TORCH_LIBRARIES})
   target_include_directories(fathom_torch_interface SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   # GCC 14 finds an overflow in std::vector<bool>::reserve where LibTorch's custom_function.h calls it; there is none.
-  target_compile_options(fathom_torch_interface INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+  target_compile_options(fathom_torch_interface INTERFACE
+    "$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-array-bounds>")
 endif()
 
 set(FATHOM_DEPENDENCY_VERSIONS "fmt ${fmt_VERSION}, Boost ${Boost_VERSION_STRING}, SQLite ${SQLite3_VERSION}, \
