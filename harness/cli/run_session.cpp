@@ -112,6 +112,7 @@ RunSession::RunSession(config::RunConfig config) : config_(std::move(config)) {
   refuse_unsupported(config_);
   engine_options_.device = config_.engine.device;
   engine_options_.batch_tokens = config_.engine.batch_tokens;
+  engine_options_.stop = &stop_;
   const std::string& haystack = config_.haystack.source;
   if (haystack != "auto" && haystack != "prose" && haystack != "noise") corpus_ = text::TextCorpus::load(haystack);
   check_task_sections(config_, sweep_task_names(config_));

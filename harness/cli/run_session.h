@@ -71,6 +71,7 @@ class RunSession {
   void check_lengths() const;
 
   config::RunConfig config_;
+  SignalStop stop_;  ///< so that Ctrl-C does not wait for a long prefill
   engine::EngineOptions engine_options_;
   std::shared_ptr<const text::TextCorpus> corpus_;
   std::vector<std::unique_ptr<SessionModel>> models_;
