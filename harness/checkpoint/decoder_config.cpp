@@ -70,7 +70,7 @@ void override_scaling(const DecoderConfig& config, const PositionOverride& chang
   if (change.original_context) {
     scaling.original_context = *change.original_context;
   } else if (scaling.method == "none" || scaling.original_context == 0) {
-    scaling.original_context = config.trained_context.value_or(config.claimed_context);
+    scaling.original_context = default_original_context(config);
   }
   scaling.length_policy = change.length_policy;
   scaling.frozen_length = change.frozen_length;
@@ -136,6 +136,16 @@ bool depends_on_length(const PositionSpec& position) {
   const rope::LengthPolicy policy = position.scaling.length_policy;
   if (policy == rope::LengthPolicy::kFrozen || policy == rope::LengthPolicy::kFixed) return false;
   return make_scaling(position.scaling)->depends_on_length();
+}
+
+std::int64_t default_original_context(const DecoderConfig& config) {
+  for (const LayerSpec& layer : config.layers) {
+    const ScalingSpec& scaling = layer.position.scaling;
+    if (layer.position.rotary_dim > 0 && scaling.method != "none" && scaling.original_context > 0) {
+      return scaling.original_context;
+    }
+  }
+  return config.trained_context.value_or(config.claimed_context);
 }
 
 DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change) {

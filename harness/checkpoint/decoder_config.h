@@ -100,6 +100,9 @@ struct PositionOverride {
   OptionSource scaling_options;
 };
 
+/// L0 of a model: what its file declares for a scaling method, else the trained length, else the claimed one.
+std::int64_t default_original_context(const DecoderConfig& config);
+
 /// Applies an override to every rotating layer. "base" multiplies theta and drops a declared method. The original
 /// context of a new method is the override's, else the declared method's, else the trained context, else the claimed
 /// one.

@@ -10,6 +10,7 @@
 #include "harness/cli/run_session.h"
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
+#include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/engine/diagnostics.h"
 #include "harness/store/result_store.h"
@@ -38,11 +39,11 @@ std::vector<config::Setting> run_settings(const Arguments& arguments) {
   return settings;
 }
 
-eval::RunRecord make_run_record(const config::RunConfig& config) {
+eval::RunRecord make_run_record(const config::RunConfig& config, const std::string& content_fingerprint) {
   eval::RunRecord record;
   record.name = config.name;
   record.canonical_config = config::canonical_text(config);
-  record.config_fingerprint = config::fingerprint(config);
+  record.config_fingerprint = hash_hex(config::fingerprint(config) + content_fingerprint);
   record.tool_version = FATHOM_VERSION;
   record.source_revision = FATHOM_SOURCE_REVISION;
   record.library_versions = engine::engine_versions();
@@ -131,7 +132,7 @@ void run_variant(RunSession& session, const SessionVariant& variant, eval::Resul
                  RunTotals& totals) {
   const SignalStop stop;
   SessionModel& model = *session.models()[variant.model];
-  session.load(model, line, stop);
+  session.load(model, variant.settings.dtype, line, stop);
   sink.put_variant(session.variant_record(variant));
   VariantModels models(session, variant);
   eval::EvalOptions options;
@@ -181,7 +182,7 @@ int run_run(const Arguments& arguments) {
   {
     ProgressLine line(arguments.has("quiet") ? ProgressLine::Mode::kQuiet : ProgressLine::Mode::kNormal);
     const auto sink = store::open_store(db);
-    sink->begin_run(make_run_record(config));
+    sink->begin_run(make_run_record(config, session.content_fingerprint()));
     try {
       for (const SessionVariant& variant : session.variants()) run_variant(session, variant, *sink, line, totals);
     } catch (const Interrupted&) {

@@ -35,7 +35,7 @@ int run_train(const Arguments& arguments) {
   model.path = *out;
   ProgressLine line(arguments.has("quiet") ? ProgressLine::Mode::kQuiet : ProgressLine::Mode::kNormal);
   const SignalStop stop;
-  session.load(model, line, stop);
+  session.load(model, session.variants().front().settings.dtype, line, stop);
   fmt::print("{}\n", *out);
   return static_cast<int>(ExitCode::kOk);
 }

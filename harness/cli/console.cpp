@@ -115,6 +115,11 @@ std::string cache_root() {
 }
 
 std::string find_model_path(const std::string& source) {
+  if (source.empty()) throw ConfigError("the model's path is empty; give a .gguf file or a folder with config.json");
+  if (source.front() == '/') {
+    if (fs::exists(source)) return source;
+    throw ConfigError(fmt::format("model source '{}' not found", source));
+  }
   std::vector<std::string> tried = {source};
   const std::string models = environment("FATHOM_MODELS", "");
   if (!models.empty()) tried.push_back(models + "/" + source);

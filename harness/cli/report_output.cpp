@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include "harness/analysis/run_summary.h"
@@ -39,7 +40,10 @@ void print_report(const ReportRequest& request) {
 
 std::string write_report(const ReportRequest& request, const std::string& out) {
   const reports::ReportEntry& entry = reports::registry().at(request.format);
-  const bool is_file = std::filesystem::path(out).has_extension() && !std::filesystem::is_directory(out);
+  // A folder may have a dot in its name; only the extensions that reports have make it a file.
+  static const std::set<std::string> kExtensions = {".html", ".md", ".csv", ".json", ".txt"};
+  const bool is_file =
+      kExtensions.count(std::filesystem::path(out).extension().string()) != 0 && !std::filesystem::is_directory(out);
   const std::string path = is_file ? out : (std::filesystem::path(out) / std::string(entry.file_name)).string();
   const auto reader = store::open_reader(request.db);
   std::ostringstream text;

@@ -8,6 +8,7 @@
 
 #include "harness/checkpoint/inspect.h"
 #include "harness/core/error.h"
+#include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/position/position_registry.h"
 #include "harness/rope/rope_scaling.h"
@@ -104,6 +105,7 @@ config::SweepTraits sweep_traits() {
     if (scaling == "declared" || scaling == "base") return std::vector<std::string>();
     return option_names(rope::scalings().at(scaling).describe());
   };
+  traits.remap_options = [](const std::string&) { return std::vector<std::string>(); };
   traits.schemes = position::position_infos().names();
   return traits;
 }
@@ -138,7 +140,7 @@ std::size_t RunSession::model_index(const config::ModelVariant& settings) {
     model->name = settings.position;
   } else {
     model->path = find_model_path(settings.source);
-    id = "file|" + model->path + "|" + settings.dtype;
+    id = "file|" + model->path;
     model->name = std::filesystem::path(model->path).stem().string();
   }
   const auto known = model_by_id_.find(id);
@@ -179,6 +181,7 @@ eval::SweepPlan RunSession::make_plan(SessionModel& model, const config::ModelVa
   context.pack = std::find(builtin.begin(), builtin.end(), pack_name) != builtin.end()
                      ? text::PromptPack::builtin(pack_name)
                      : text::PromptPack::load(pack_name);
+  pack_fingerprints_ += "|" + context.pack->fingerprint();
   context.haystack.repeat = config_.haystack.repeat;
   if (corpus_) {
     context.haystack.kind = task::HaystackSpec::Kind::kCorpus;
@@ -237,9 +240,9 @@ void RunSession::check_lengths() const {
   }
 }
 
-void RunSession::load(SessionModel& model, ProgressLine& line, const StopToken& stop) {
-  if (model.weights) return;
-  if (model.train_spec) {
+void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLine& line, const StopToken& stop) {
+  if (model.weights.count(dtype) != 0) return;
+  if (model.train_spec && !model.checkpoint) {
     ConsoleLogger logger(line);
     train::TrainCallbacks callbacks;
     callbacks.stop = &stop;
@@ -263,10 +266,8 @@ void RunSession::load(SessionModel& model, ProgressLine& line, const StopToken& 
   }
   line.show(fmt::format("loading {}", model.path));
   engine::EngineOptions options = engine_options_;
-  for (const SessionVariant& variant : variants_) {
-    if (models_[variant.model].get() == &model) options.dtype = variant.settings.dtype;
-  }
-  model.weights = engine::load_weights(*model.checkpoint, options);
+  options.dtype = dtype;
+  model.weights[dtype] = engine::load_weights(*model.checkpoint, options);
 }
 
 checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& variant, std::int64_t length_tokens) {
@@ -280,8 +281,9 @@ checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& vari
   checkpoint::PositionOverride change;
   change.scaling = settings.scaling;
   if (base_override) change.rope_base = settings.rope_base;
-  const std::int64_t original = settings.original_context.value_or(model.reference_context());
-  change.original_context = original;
+  // Not given: the file's own L0 stays, so that "declared" is what the file says.
+  change.original_context = settings.original_context;
+  const std::int64_t original = settings.original_context.value_or(checkpoint::default_original_context(declared));
   const double automatic = settings.scaling == "dynamic"
                                ? 1.0
                                : std::max(1.0, static_cast<double>(length_tokens) / static_cast<double>(original));
@@ -301,7 +303,8 @@ eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {
                                                        variant.plan.tasks.front().lengths_tokens.end());
   const checkpoint::DecoderConfig resolved = resolved_config(variant, longest);
   const checkpoint::PositionSpec& first = resolved.layers.front().position;
-  const lm::ModelIdentity identity = engine::make_language_model(model.weights, resolved, engine_options_)->identity();
+  const lm::ModelIdentity identity =
+      engine::make_language_model(model.weights.at(settings.dtype), resolved, engine_options_)->identity();
   eval::VariantRecord record;
   record.name = settings.name;
   record.model = model.name;
@@ -328,11 +331,20 @@ eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {
   return record;
 }
 
+std::string RunSession::content_fingerprint() const {
+  std::string text = pack_fingerprints_;
+  if (corpus_) text += "|" + corpus_->fingerprint();
+  for (const auto& model : models_)
+    text += "|" + model->tokenizer->fingerprint() + "|" + model->assembler->fingerprint();
+  return hash_hex(text);
+}
+
 lm::LanguageModel& VariantModels::model_for(std::int64_t length_tokens) {
   const checkpoint::DecoderConfig config = session_.resolved_config(variant_, length_tokens);
   const std::string wanted = checkpoint::describe_position(config);
   if (!model_ || wanted != current_) {
-    model_ = engine::make_language_model(session_.models()[variant_.model]->weights, config, session_.engine_options());
+    model_ = engine::make_language_model(session_.models()[variant_.model]->weights.at(variant_.settings.dtype), config,
+                                         session_.engine_options());
     current_ = wanted;
   }
   return *model_;

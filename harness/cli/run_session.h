@@ -29,7 +29,8 @@ struct SessionModel {
   std::unique_ptr<checkpoint::Checkpoint> checkpoint;  ///< null before training
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::unique_ptr<text::PromptAssembler> assembler;
-  std::shared_ptr<const engine::LoadedWeights> weights;  ///< null until load()
+  std::map<std::string, std::shared_ptr<const engine::LoadedWeights>>
+      weights;  ///< by configured dtype; empty until load()
   std::optional<train::TrainOutcome> outcome;
   std::int64_t claimed_context = 0;
   std::optional<std::int64_t> trained_context;
@@ -57,8 +58,10 @@ class RunSession {
   const engine::EngineOptions& engine_options() const { return engine_options_; }
 
   /// Trains (or finds in the cache), opens and loads the model of a variant, if that is not done yet.
-  void load(SessionModel& model, ProgressLine& line, const StopToken& stop);
+  void load(SessionModel& model, const std::string& dtype, ProgressLine& line, const StopToken& stop);
   eval::VariantRecord variant_record(const SessionVariant& variant);
+  /// Hash of what shapes samples and is not in the configuration itself: haystack text, prompt pack, tokenizers.
+  std::string content_fingerprint() const;
 
   /// The position settings of a variant at a tested length.
   checkpoint::DecoderConfig resolved_config(const SessionVariant& variant, std::int64_t length_tokens);
@@ -74,6 +77,7 @@ class RunSession {
   SignalStop stop_;  ///< so that Ctrl-C does not wait for a long prefill
   engine::EngineOptions engine_options_;
   std::shared_ptr<const text::TextCorpus> corpus_;
+  std::string pack_fingerprints_;
   std::vector<std::unique_ptr<SessionModel>> models_;
   std::map<std::string, std::size_t> model_by_id_;
   std::vector<SessionVariant> variants_;

@@ -255,14 +255,21 @@ ModelSection ConfigBuilder::build_model(const std::string& name) {
 void ConfigBuilder::check_position(ModelSection& model, const std::string& prefix) {
   if (model.source == "train") return;
   // A default of [model] may serve its trained models only; what this model itself says must mean something.
-  for (const GivenValues* values : {&file_values_, &settings_}) {
-    const auto given = values->find(prefix + "position");
-    if (given == values->end() || given->second.text == "rope") continue;
-    problems_.push_back(
-        fmt::format("{}: {} = {} has no effect on source = {}; a checkpoint brings its own positions, and only source "
-                    "= train takes others",
-                    given->second.origin, given->first, given->second.text, model.source));
+  static const std::pair<const char*, const char*> kTrainingKeys[] = {
+      {"position", "rope"}, {"rope.layout", "split_half"}, {"rope.partial", "1"}, {"nope_layers", "none"}};
+  for (const auto& [key, usual] : kTrainingKeys) {
+    for (const GivenValues* values : {&file_values_, &settings_}) {
+      const auto given = values->find(prefix + key);
+      if (given == values->end() || given->second.text == usual) continue;
+      problems_.push_back(fmt::format(
+          "{}: {} = {} has no effect on source = {}; a checkpoint brings its own positions, and only source "
+          "= train takes others",
+          given->second.origin, given->first, given->second.text, model.source));
+    }
   }
+  model.rope_layout = ModelSection().rope_layout;
+  model.rope_partial = ModelSection().rope_partial;
+  model.nope_layers = ModelSection().nope_layers;
   model.position = ModelSection().position;
 }
 

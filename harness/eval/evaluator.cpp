@@ -74,7 +74,7 @@ class BatchRunner {
       row.sample = task.task->make_sample(planned.cell, planned.index, plan_.seed);
       row.in_text_guess = task.task->in_text_guess(planned.cell.length_tokens);
       row.blind_guess = task.task->blind_guess();
-      row.result_key = result_key(row.sample, identity, plan_.batch_tokens);
+      row.result_key = result_key(row, identity, plan_.batch_tokens);
       rows.push_back(std::move(row));
     }
     return rows;
@@ -153,9 +153,10 @@ std::vector<CellRecord> refused_cells(const SweepPlan& plan, const WorkList& wor
 
 }  // namespace
 
-std::string result_key(const task::Sample& sample, const lm::ModelIdentity& model, std::int64_t batch_tokens) {
-  return hash_hex(fmt::format("result/1|{}|{}|{}|{}|{}|{}|batch={}|greedy|repeat=0", sample.address, model.weights_hash,
-                              model.position, model.device, model.dtype, model.kernel, batch_tokens));
+std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens) {
+  return hash_hex(fmt::format("result/1|{}|{}|{}|{}|{}|{}|{}|batch={}|greedy|repeat=0", row.variant, row.sample.address,
+                              model.weights_hash, model.position, model.device, model.dtype, model.kernel,
+                              batch_tokens));
 }
 
 EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::PromptAssembler& assembler,

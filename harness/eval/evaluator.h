@@ -49,9 +49,10 @@ struct EvalSummary {
   std::int64_t samples_failed = 0;
 };
 
-/// Identity of a result: sample address, model, resolved position, device, dtype, kernel and batch ceiling
-/// (specification 0.4).
-std::string result_key(const task::Sample& sample, const lm::ModelIdentity& model, std::int64_t batch_tokens);
+/// Identity of a result: variant, sample address, model, resolved position, device, dtype, kernel and batch ceiling
+/// (specification 0.4). The variant belongs to it because two variants may resolve to equal settings at one length (a
+/// factor of 1), and each needs its own rows.
+std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens);
 
 /// Answers everything in `plan` that `finished` does not hold, a whole batch at a time.
 /// \throws Interrupted between batches if asked to stop; everything before is in the sink.

@@ -77,6 +77,8 @@ class SqliteResultStore : public eval::ResultSink {
   void continue_run(const eval::RunRecord& stored, const eval::RunRecord& run);
   [[noreturn]] void refuse_run(const eval::RunRecord& stored, const eval::RunRecord& run) const;
   std::int64_t run_id() const;
+  /// Rows of two models, dtypes or kernels are never pooled under one variant.
+  void refuse_changed_variant(const eval::VariantRecord& variant);
   std::int64_t variant_id(const std::string& name);
   std::int64_t task_id(const task::Sample& sample);
   std::int64_t scorer_id(const eval::ScoreValue& score);
@@ -146,7 +148,8 @@ void SqliteResultStore::continue_run(const eval::RunRecord& stored, const eval::
 void SqliteResultStore::refuse_run(const eval::RunRecord& stored, const eval::RunRecord& run) const {
   std::vector<std::string> lines = config_differences(stored.canonical_config, run.canonical_config);
   if (lines.empty())
-    lines.push_back(fmt::format("fingerprint: {} before, {} now", stored.config_fingerprint, run.config_fingerprint));
+    lines.push_back(
+        "the same keys, but the haystack text, the prompt pack, a tokenizer or a chat template has changed since");
   const std::size_t n_more = lines.size() > kMaxDifferencesShown ? lines.size() - kMaxDifferencesShown : 0;
   lines.resize(lines.size() - n_more);
   if (n_more > 0) lines.push_back(fmt::format("and {} more", n_more));
@@ -157,7 +160,31 @@ void SqliteResultStore::refuse_run(const eval::RunRecord& stored, const eval::Ru
                   database_.path(), run.name, join(lines, "\n  ")));
 }
 
+void SqliteResultStore::refuse_changed_variant(const eval::VariantRecord& v) {
+  Statement& find = database_.prepared(
+      "SELECT weights_hash, position_description, dtype, kernel FROM variant WHERE run_id = ? AND name = ?");
+  find.bind(0, run_id()).bind(1, v.name);
+  if (!find.step()) return;
+  const std::pair<const char*, const std::string*> facts[] = {{"weights", &v.weights_hash},
+                                                              {"position settings", &v.position_description},
+                                                              {"dtype", &v.dtype},
+                                                              {"kernel", &v.kernel}};
+  std::string changed;
+  for (int i = 0; i < 4; ++i) {
+    const std::string before(find.text(i));
+    if (before != *facts[i].second)
+      changed += fmt::format("\n  {}: {} before, {} now", facts[i].first, before, *facts[i].second);
+  }
+  find.reset();
+  if (changed.empty()) return;
+  throw StoreError(
+      fmt::format("store: variant '{}' of this run in {} was measured with something else:{}\ngive the run another "
+                  "name (--set name=NEW) or another database (--db FILE)",
+                  v.name, database_.path(), changed));
+}
+
 void SqliteResultStore::put_variant(const eval::VariantRecord& v) {
+  refuse_changed_variant(v);
   // A continued run takes its checkpoint from the cache and may know less about the training than the first time.
   Statement& put = database_.prepared(
       "INSERT INTO variant (run_id, ordinal, name, model, weights_hash, position, rope_base, scaling, factor, "

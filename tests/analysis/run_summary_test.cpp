@@ -60,7 +60,7 @@ TEST_CASE("run_summary: a 0/1 score a sample has a Wilson interval", "[analysis]
 TEST_CASE("run_summary: depths of one sample are no independent values", "[analysis][summary]") {
   OneRun run;
   for (int depth = 0; depth <= 10000; depth += 1000) run.put({"niah_single_2", 128, depth}, 8, 10);
-  const ScorePoint& point = run.summary().variants[0].tasks[0].curve.at(0);
+  const ScorePoint point = run.summary().variants[0].tasks[0].curve.at(0);
   CHECK(point.estimator == Estimator::kBootstrap);
   CHECK(point.n_samples == 10);
   CHECK(point.n_values == 110);

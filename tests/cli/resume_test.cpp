@@ -1,5 +1,7 @@
 // kill -9 at any instant loses at most the batch in flight, and the final rows equal those of an undisturbed run.
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/catch.h"
 #include "tests/support/process.h"
 
@@ -53,6 +55,44 @@ TEST_CASE("cli: a run killed again and again ends with the rows of an undisturbe
   const ProcessResult again = disturbed.run({"run", "resume.ini"});
   CHECK(again.exit_code == 0);
   CHECK(contains(again.err, "were there already"));
+}
+
+TEST_CASE("cli: two variants that resolve to equal settings at a length both get their rows", "[cli][resume]") {
+  const Workspace work;
+  // At the trained length the factor of `base` is 1: the same frequencies as `none`.
+  work.write(
+      "twins.ini",
+      "name = resume\n[model]\nscaling = none, base\n[train]\ncontext = 64\nmax_steps = 2\nd_model = 32\nheads = "
+      "2\nlayers = 1\n[sweep]\ntasks = niah_single_2\nlengths = 1x\ndepths = 0, 100\nsamples = 2\n");
+  const ProcessResult run = work.run({"run", "twins.ini", "--quiet", "--db", "resume.db"});
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  const nlohmann::json report = nlohmann::json::parse(final_report(work));
+  REQUIRE(report.at("runs").at(0).at("variants").size() == 2);
+  for (const nlohmann::json& variant : report.at("runs").at(0).at("variants")) {
+    std::int64_t n = 0;
+    for (const nlohmann::json& cell : variant.at("cells"))
+      n += cell.at("depth").is_null() ? 0 : cell.at("n").get<int>();
+    CHECK(n == 4);
+  }
+}
+
+TEST_CASE("cli: equal runs give byte-identical reports", "[cli][resume]") {
+  std::vector<std::string> reports;
+  for (int i = 0; i < 2; ++i) {
+    const Workspace work;
+    work.write(
+        "tiny.ini",
+        "name = resume\n[train]\ncontext = 64\nmax_steps = 3\nd_model = 32\nheads = 2\nlayers = 1\n[sweep]\ntasks = "
+        "niah_multikey_1\nlengths = 1x, 2x\ndepths = 0, 100\nsamples = 2\n");
+    REQUIRE(work.run({"run", "tiny.ini", "--quiet", "--db", "resume.db"}).exit_code == 0);
+    std::string all;
+    for (const std::string format : {"html", "markdown", "terminal", "json", "csv"}) {
+      all += work.run({"report", "--db", "resume.db", "--format", format, "--no-timings"}).out;
+    }
+    reports.push_back(all);
+  }
+  CHECK(reports[0] == reports[1]);
 }
 
 TEST_CASE("cli: Ctrl-C ends with 130, says how to go on, and loses nothing", "[cli][resume][slow]") {

@@ -179,20 +179,24 @@ TEST_CASE("evaluate: lengths beyond a position table are stored as no_position",
   CHECK(without == 12);
 }
 
-TEST_CASE("result_key: changes with sample, position, dtype and batch ceiling", "[eval]") {
-  task::Sample sample;
-  sample.address = "a";
+TEST_CASE("result_key: changes with variant, sample, position, dtype and batch ceiling", "[eval]") {
+  eval::SampleRecord row;
+  row.variant = "rope";
+  row.sample.address = "a";
   const lm::ModelIdentity model{"m", "w", "rope", "cpu", "float32", "k/1", 0};
-  const std::string key = eval::result_key(sample, model, 16384);
-  CHECK(key == eval::result_key(sample, model, 16384));
-  CHECK(key != eval::result_key(sample, model, 8192));
+  const std::string key = eval::result_key(row, model, 16384);
+  CHECK(key == eval::result_key(row, model, 16384));
+  CHECK(key != eval::result_key(row, model, 8192));
   lm::ModelIdentity other = model;
   other.position = "rope yarn";
-  CHECK(key != eval::result_key(sample, other, 16384));
+  CHECK(key != eval::result_key(row, other, 16384));
   other = model;
   other.dtype = "bf16";
-  CHECK(key != eval::result_key(sample, other, 16384));
-  task::Sample second = sample;
-  second.address = "b";
+  CHECK(key != eval::result_key(row, other, 16384));
+  eval::SampleRecord second = row;
+  second.sample.address = "b";
   CHECK(key != eval::result_key(second, model, 16384));
+  eval::SampleRecord twin = row;
+  twin.variant = "rope base";
+  CHECK(key != eval::result_key(twin, model, 16384));
 }

@@ -6,7 +6,7 @@
 namespace fathom::reports {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 analysis::ScorePoint point_at(std::int64_t length, std::optional<std::int32_t> depth, std::optional<double> mean) {
   analysis::ScorePoint point;
@@ -44,7 +44,7 @@ TEST_CASE("svg: texts and attributes are escaped", "[reports][svg]") {
         "<svg class=\"chart\" role=\"img\" aria-label=\"a &lt;&quot;title&quot;&gt;\" width=\"10\" height=\"20\" "
         "viewBox=\"0 0 10 20\" "
         "xmlns=\"http://www.w3.org/2000/svg\"><text x=\"1\" y=\"2\" class=\"a&quot;b\">&lt;script&gt;</text></svg>");
-  CHECK_THAT(SvgWriter(1, 1, "").finish(), Contains("aria-hidden=\"true\""));
+  CHECK_THAT(SvgWriter(1, 1, "").finish(), ContainsSubstring("aria-hidden=\"true\""));
 }
 
 TEST_CASE("heat map: text stands out on every colour of the scale", "[reports][charts]") {
@@ -66,8 +66,8 @@ TEST_CASE("heat map: a score in each cell, nothing in cells that were not run", 
                                                    point_at(256, 0, 0.0), point_at(256, 5000, std::nullopt)};
   const std::string svg = heat_map_svg({"scores", &cells, "Depth", "Length"});
   CHECK(count(svg, "<rect") == 4);  // background and three cells
-  CHECK_THAT(svg, Contains(">100</text>") && Contains(">50</text>") && Contains("class=\"on-dark\"") &&
-                      Contains("class=\"on-light\""));
+  CHECK_THAT(svg, ContainsSubstring(">100</text>") && ContainsSubstring(">50</text>") &&
+                      ContainsSubstring("class=\"on-dark\"") && ContainsSubstring("class=\"on-light\""));
   CHECK(heat_map_svg({"none", &cells, "Depth", "Length"}) != "");
   const std::vector<analysis::ScorePoint> none;
   CHECK(heat_map_svg({"none", &none, "Depth", "Length"}).empty());
@@ -86,7 +86,7 @@ TEST_CASE("curve: a band over neighbours with intervals only", "[reports][charts
   std::string svg = curve_chart_svg(chart);
   CHECK(count(svg, "class=\"b0\"") == 1);
   CHECK(count(svg, "class=\"m0\"") == 3);
-  CHECK_THAT(svg, Contains("trained 256") && Contains("claimed 8K →"));
+  CHECK_THAT(svg, ContainsSubstring("trained 256") && ContainsSubstring("claimed 8K →"));
   points[1].low.reset();
   svg = curve_chart_svg(chart);
   CHECK(count(svg, "class=\"b0\"") == 0);
@@ -100,7 +100,7 @@ TEST_CASE("curve: one length stands in the middle", "[reports][charts]") {
   chart.lengths = {128};
   chart.series = {{"rope", 0, &points}};
   const std::string svg = curve_chart_svg(chart);
-  CHECK_THAT(svg, !Contains("nan") && !Contains("inf"));
+  CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
 }  // namespace fathom::reports

@@ -18,7 +18,7 @@
 namespace fathom {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 /// The StoreError's text, or "no error".
 std::string store_error(const std::function<void()>& action) {
@@ -107,11 +107,11 @@ TEST_CASE("store: missing files and folders say what to do", "[store][errors]") 
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK(store_error([&] { store::open_reader(folder.path().string()); }) ==
         "store: " + folder.path().string() + " is a folder; name the database file in it");
-  CHECK_THAT(
-      store_error([&] { store::open_store(folder.file("no/such/folder.db")); }),
-      Contains("store: cannot open " + folder.file("no/such/folder.db")) && Contains("check that the folder exists"));
+  CHECK_THAT(store_error([&] { store::open_store(folder.file("no/such/folder.db")); }),
+             ContainsSubstring("store: cannot open " + folder.file("no/such/folder.db")) &&
+                 ContainsSubstring("check that the folder exists"));
   std::ofstream(folder.file("empty.db")).flush();
-  CHECK_THAT(store_error([&] { store::open_reader(folder.file("empty.db")); }), Contains("holds no results"));
+  CHECK_THAT(store_error([&] { store::open_reader(folder.file("empty.db")); }), ContainsSubstring("holds no results"));
 }
 
 TEST_CASE("store: a read-only file is refused for writing and read for reports", "[store][errors]") {
@@ -121,13 +121,15 @@ TEST_CASE("store: a read-only file is refused for writing and read for reports",
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(path, std::filesystem::perms(0444));
   CHECK_THAT(store_error_as_nobody([&] { store::open_store(path); }),
-             Contains("store: cannot write to " + path) && Contains("readonly") && Contains("change the permissions"));
+             ContainsSubstring("store: cannot write to " + path) && ContainsSubstring("readonly") &&
+                 ContainsSubstring("change the permissions"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
   CHECK(store_error_as_nobody([&] {
           if (store::open_reader(path)->outcomes("night").size() != 1) throw StoreError("rows are missing");
         }) == "no error");
   CHECK_THAT(store_error_as_nobody([&] { store::open_store(folder.file("new.db")); }),
-             Contains("store: cannot open " + folder.file("new.db")) && Contains("choose another file with --db"));
+             ContainsSubstring("store: cannot open " + folder.file("new.db")) &&
+                 ContainsSubstring("choose another file with --db"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
 }
 
@@ -150,7 +152,7 @@ TEST_CASE("store: a log left behind in a read-only folder is not overlooked", "[
   std::filesystem::permissions(path + "-wal", std::filesystem::perms(0444));
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
   CHECK_THAT(store_error_as_nobody([&] { store::open_reader(path); }),
-             Contains("has unfinished writes in " + path + "-wal") && Contains("copy both files"));
+             ContainsSubstring("has unfinished writes in " + path + "-wal") && ContainsSubstring("copy both files"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
 }
 

@@ -4,4 +4,11 @@
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
+
+namespace Catch::Matchers {
+/// Version 3's name; there `Contains` is about ranges.
+inline auto ContainsSubstring(const std::string& text) {
+  return Contains(text);
+}
+}  // namespace Catch::Matchers
 #endif
