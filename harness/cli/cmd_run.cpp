@@ -130,15 +130,14 @@ std::string progress_text(const std::string& variant, const eval::EvalProgress& 
 
 void run_variant(RunSession& session, const SessionVariant& variant, eval::ResultSink& sink, ProgressLine& line,
                  RunTotals& totals) {
-  const SignalStop stop;
   SessionModel& model = *session.models()[variant.model];
-  session.load(model, variant.settings.dtype, line, stop);
+  session.load(model, variant.settings.dtype, line);
   sink.put_variant(session.variant_record(variant));
   VariantModels models(session, variant);
   eval::EvalOptions options;
   options.variant = variant.settings.name;
   options.graded = session.config().sweep.graded;
-  options.stop = &stop;
+  options.stop = session.engine_options().stop;
   options.peak_rss_bytes = peak_rss_bytes;
   options.progress = [&line, &variant](const eval::EvalProgress& p) {
     line.show(progress_text(variant.settings.name, p,

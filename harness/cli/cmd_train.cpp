@@ -34,8 +34,7 @@ int run_train(const Arguments& arguments) {
   SessionModel& model = *trainable.front();
   model.path = *out;
   ProgressLine line(arguments.has("quiet") ? ProgressLine::Mode::kQuiet : ProgressLine::Mode::kNormal);
-  const SignalStop stop;
-  session.load(model, session.variants().front().settings.dtype, line, stop);
+  session.load(model, session.variants().front().settings.dtype, line);
   fmt::print("{}\n", *out);
   return static_cast<int>(ExitCode::kOk);
 }

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <thread>
 
+#include "harness/checkpoint/save.h"
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 
@@ -190,20 +191,10 @@ std::string read_text_file(const std::string& path) {
 }
 
 void write_text_file(const std::string& path, std::string_view bytes) {
-  std::error_code failure;
   const fs::path folder = fs::path(path).parent_path();
+  std::error_code failure;  // a folder that cannot be made shows when the file cannot be written
   if (!folder.empty()) fs::create_directories(folder, failure);
-  const std::string beside = path + ".tmp";
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) {
-    const std::string reason = std::strerror(errno);
-    fs::remove(beside, failure);
-    throw DataError(fmt::format("cannot write '{}': {}", path, reason));
-  }
-  fs::rename(beside, path, failure);
-  if (failure) throw DataError(fmt::format("cannot write '{}': {}", path, failure.message()));
+  checkpoint::write_file_atomically(path, bytes);
 }
 
 }  // namespace fathom::cli

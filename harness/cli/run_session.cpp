@@ -240,12 +240,12 @@ void RunSession::check_lengths() const {
   }
 }
 
-void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLine& line, const StopToken& stop) {
+void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLine& line) {
   if (model.weights.count(dtype) != 0) return;
   if (model.train_spec && !model.checkpoint) {
     ConsoleLogger logger(line);
     train::TrainCallbacks callbacks;
-    callbacks.stop = &stop;
+    callbacks.stop = &stop_;
     callbacks.logger = &logger;
     callbacks.progress = [&line, &model](const train::TrainProgress& p) {
       std::string mastery;

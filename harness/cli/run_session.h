@@ -58,7 +58,7 @@ class RunSession {
   const engine::EngineOptions& engine_options() const { return engine_options_; }
 
   /// Trains (or finds in the cache), opens and loads the model of a variant, if that is not done yet.
-  void load(SessionModel& model, const std::string& dtype, ProgressLine& line, const StopToken& stop);
+  void load(SessionModel& model, const std::string& dtype, ProgressLine& line);
   eval::VariantRecord variant_record(const SessionVariant& variant);
   /// Hash of what shapes samples and is not in the configuration itself: haystack text, prompt pack, tokenizers.
   std::string content_fingerprint() const;
@@ -74,7 +74,7 @@ class RunSession {
   void check_lengths() const;
 
   config::RunConfig config_;
-  SignalStop stop_;  ///< so that Ctrl-C does not wait for a long prefill
+  SignalStop stop_;  ///< asked by training and by the engine, so that Ctrl-C does not wait for a long prefill
   engine::EngineOptions engine_options_;
   std::shared_ptr<const text::TextCorpus> corpus_;
   std::string pack_fingerprints_;

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace fathom::test {
 
 struct ProcessResult {
@@ -27,18 +29,7 @@ struct ProcessResult {
 /// it.
 class Workspace {
  public:
-  Workspace() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "fathom-test-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Workspace() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
@@ -52,7 +43,7 @@ class Workspace {
   pid_t start(const std::vector<std::string>& args) const {
     const pid_t child = fork();
     if (child != 0) return child;
-    if (chdir(folder_.c_str()) != 0) _exit(126);
+    if (chdir(folder_.path().c_str()) != 0) _exit(126);
     setenv("FATHOM_CACHE", path("cache").c_str(), 1);
     const int out = open("stdout.txt", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int err = open("stderr.txt", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -78,7 +69,7 @@ class Workspace {
   ProcessResult run(const std::vector<std::string>& args) const { return wait(start(args)); }
 
  private:
-  std::string folder_;
+  TempFolder folder_;
 };
 
 inline bool contains(const std::string& text, const std::string& part) {
