@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/core/options.h"
+#include "harness/rope/query_temperature.h"
 #include "harness/rope/rope_scaling.h"
 
 namespace fathom::checkpoint {
@@ -34,6 +35,12 @@ struct ScalingSpec {
   OptionSource options;            ///< the method's own knobs
 };
 
+/// A training-free remap of positions (rope/position_remap.h); "none" is plain rotation.
+struct RemapSpec {
+  std::string method = "none";
+  OptionSource options;
+};
+
 /// Position settings of one layer.
 struct PositionSpec {
   std::string kind = "rope";  ///< name in the position registry: rope, nope, alibi, learned, …
@@ -42,6 +49,8 @@ struct PositionSpec {
   std::int64_t rotary_dim = 0;  ///< 0 where nothing rotates
   double rope_base = 0;
   ScalingSpec scaling;
+  RemapSpec remap;                             ///< set at test time only
+  rope::QueryTemperature temperature;          ///< acts on the queries of every scheme
   std::map<std::string, std::string> options;  ///< the scheme's own options, canonical text
 };
 
@@ -54,6 +63,8 @@ struct LayerSpec {
   std::int64_t d_head = 0;
   std::int64_t d_ff = 0;
   std::optional<std::int64_t> window;   ///< key j visible iff i - window < j <= i
+  std::optional<std::int64_t> chunk;    ///< key j visible iff j <= i and j / chunk == i / chunk
+  bool softmax_attention = true;        ///< false: linear attention or a state-space layer, which no scheme acts on
   std::optional<double> softmax_scale;  ///< nothing = 1 / sqrt(d_head)
   PositionSpec position;
 };

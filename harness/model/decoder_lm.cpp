@@ -62,8 +62,7 @@ void check_layer(const checkpoint::LayerSpec& layer, std::size_t index) {
 std::shared_ptr<position::PositionScheme> make_layer_scheme(const checkpoint::DecoderConfig& config, std::int64_t layer,
                                                             const std::shared_ptr<position::PositionScheme>& first,
                                                             const std::shared_ptr<position::AngleTables>& tables) {
-  const std::string& kind = config.layers[static_cast<std::size_t>(layer)].position.kind;
-  return position::position_schemes().at(kind).make({&config, layer, first, tables});
+  return position::make_position_scheme({&config, layer, first, tables});
 }
 
 }  // namespace decoder_detail

@@ -31,7 +31,7 @@ double softmax_scale_of(const AttentionCall& call, std::int64_t total_len) {
 
 /// True where the kernel's bias callback says all about the scheme's bias and one rotation serves all distances.
 bool runs_on_block_attention(position::PositionScheme& scheme) {
-  if (scheme.ranges().size() > 1 || scheme.needs_q_and_k() || scheme.needs_hidden()) return false;
+  if (scheme.n_regions() > 1 || scheme.needs_q_and_k() || scheme.needs_hidden()) return false;
   return !scheme.has_bias() || static_cast<bool>(scheme.bias_function());
 }
 
@@ -85,8 +85,8 @@ std::vector<SpanGroup> group_spans(const AttentionCall& call) {
 
 /// Queries of a group, rotated and scaled, float32.
 Tensor ready_queries(const AttentionCall& call, const Tensor& positions, const Tensor& q, std::int64_t total_len,
-                     std::size_t range) {
-  Tensor out = call.scheme->rotates() ? call.scheme->rotate(q, Role::kQuery, positions, total_len, range) : q;
+                     std::int64_t region) {
+  Tensor out = call.scheme->rotates() ? call.scheme->rotate(q, Role::kQuery, positions, total_len, region) : q;
   const Tensor scale = call.scheme->query_scale(positions);  // [batch, seq]
   if (scale.defined()) out = out * scale.unsqueeze(-1).unsqueeze(-1);
   return out.to(torch::kFloat32).contiguous();
@@ -155,17 +155,17 @@ class GenericAttention {
   /// q, k, v: [1, n, heads, d_head] before rotation; k and v of all keys, q of the last ones. hidden: [1, n_q,
   /// d_model].
   GenericAttention(const AttentionCall& call, Tensor q, Tensor k, Tensor v, Tensor hidden, std::int64_t total_len)
-      : call_(call), v_(expanded(v)), hidden_(std::move(hidden)), ranges_(call.scheme->ranges()) {
+      : call_(call), v_(expanded(v)), hidden_(std::move(hidden)), n_regions_(call.scheme->n_regions()) {
     n_q_ = q.size(1);
     n_k_ = k.size(1);
     positions_ = at::arange(n_k_, torch::kInt64).unsqueeze(0);
     scale_ = softmax_scale_of(call, total_len);
     const Tensor q_positions = positions_.narrow(1, n_k_ - n_q_, n_q_);
-    for (std::size_t range = 0; range < ranges_.size(); ++range) {
-      q_.push_back(ready_queries(call, q_positions, q, total_len, range).transpose(1, 2));
+    for (std::int64_t region = 0; region < n_regions_; ++region) {
+      q_.push_back(ready_queries(call, q_positions, q, total_len, region).transpose(1, 2));
       const Tensor rotated =
-          call.scheme->rotates() ? call.scheme->rotate(k, Role::kKey, positions_, total_len, range) : k;
-      if (range == 0) kv_keys_ = rotated.transpose(1, 2);
+          call.scheme->rotates() ? call.scheme->rotate(k, Role::kKey, positions_, total_len, region) : k;
+      if (region == 0) kv_keys_ = rotated.transpose(1, 2);
       k_.push_back(expanded(rotated));
     }
   }
@@ -223,12 +223,15 @@ class GenericAttention {
     const Tensor q_positions = positions_.narrow(1, n_k_ - n_q_ + at_block.q_begin, at_block.n_q);
     const Tensor k_positions = positions_.narrow(1, at_block.k_begin, at_block.n_k);
     const Tensor distance = q_positions.squeeze(0).unsqueeze(1) - k_positions;  // [n_q, n_k]
-    Tensor logits;
-    for (std::size_t range = 0; range < ranges_.size(); ++range) {
-      const Tensor q = q_[range].narrow(2, at_block.q_begin, at_block.n_q);
-      const Tensor k = k_[range].narrow(2, at_block.k_begin, at_block.n_k);
+    Tensor logits, regions;
+    if (n_regions_ > 1) regions = call_.scheme->region(q_positions.squeeze(0), k_positions.squeeze(0));
+    for (std::int64_t region = 0; region < n_regions_; ++region) {
+      const Tensor here = n_regions_ > 1 ? regions == region : Tensor();  // [n_q, n_k]
+      if (region > 0 && !here.any().item<bool>()) continue;
+      const Tensor q = q_[static_cast<std::size_t>(region)].narrow(2, at_block.q_begin, at_block.n_q);
+      const Tensor k = k_[static_cast<std::size_t>(region)].narrow(2, at_block.k_begin, at_block.n_k);
       const Tensor product = at::matmul(q, k.transpose(-1, -2)) * scale_;
-      logits = range == 0 ? product : at::where(distance >= ranges_[range].first_distance, product, logits);
+      logits = region == 0 ? product : at::where(here, product, logits);
     }
     if (call_.scheme->has_bias()) {
       position::LogitBlock block;
@@ -247,9 +250,9 @@ class GenericAttention {
   }
 
   const AttentionCall& call_;
-  std::vector<Tensor> q_, k_;  // per range: [1, n_heads, n, d_head]
+  std::vector<Tensor> q_, k_;  // per region: [1, n_heads, n, d_head]
   Tensor kv_keys_, v_, hidden_, positions_;
-  const std::vector<position::DistanceRange> ranges_;
+  const std::int64_t n_regions_;
   std::int64_t n_q_ = 0, n_k_ = 0;
   double scale_ = 1;
 };

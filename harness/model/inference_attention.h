@@ -10,8 +10,8 @@ namespace fathom::model {
 /// Rotates queries and keys, appends keys and values to the caches, attends. See ops::attention().
 ///
 /// Schemes whose bias depends on positions and head only (or that have none) run on kernels::block_attention(). A bias
-/// made from queries, keys or hidden states, and the remaps with several distance ranges, run block by block on
-/// LibTorch in float32; their caches hold keys before rotation where there is more than one range.
+/// made from queries, keys or hidden states, and the remaps, run block by block on LibTorch in float32; their
+/// caches hold keys before rotation.
 torch::Tensor inference_attention(const ops::AttentionCall& call);
 
 }  // namespace fathom::model

@@ -51,8 +51,8 @@ torch::Tensor attention(const AttentionCall& call) {
   if (call.sequences != nullptr)
     throw ModelError("model: packed sequences and caches need the fused path: CPU tensors and no gradients");
   position::PositionScheme& scheme = *call.scheme;
-  if (scheme.ranges().size() > 1) {
-    throw ModelError("model: a position remap with several distance ranges works at inference on the CPU only");
+  if (scheme.n_regions() > 1) {
+    throw ModelError("model: a position remap works at inference on the CPU only");
   }
   const std::int64_t batch = call.q.size(0), seq = call.q.size(1), width = call.q.size(2) * call.q.size(3);
   BlockAttentionInput input;

@@ -14,7 +14,7 @@ torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torc
                    const torch::Tensor& bias, double eps);
 torch::Tensor activate(const torch::Tensor& x, checkpoint::Activation activation);
 torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& up, checkpoint::Activation activation);
-/// \throws ModelError for packed sequences and for schemes with several distance ranges: those are inference features.
+/// \throws ModelError for packed sequences and for position remaps: those are inference features.
 torch::Tensor attention(const AttentionCall& call);
 
 }  // namespace fathom::model::ops::train

@@ -1,6 +1,6 @@
 #include "harness/position/position_scheme.h"
 
-#include <limits>
+#include <ATen/Functions.h>
 
 namespace fathom::position {
 
@@ -8,7 +8,7 @@ torch::Tensor PositionScheme::embed(const torch::Tensor& x, const torch::Tensor&
   return x;
 }
 
-torch::Tensor PositionScheme::rotate(const torch::Tensor& x, Role, const torch::Tensor&, std::int64_t, std::size_t) {
+torch::Tensor PositionScheme::rotate(const torch::Tensor& x, Role, const torch::Tensor&, std::int64_t, std::int64_t) {
   return x;
 }
 
@@ -16,12 +16,24 @@ std::uint64_t PositionScheme::rotation_state(std::int64_t) const {
   return 0;
 }
 
-std::vector<DistanceRange> PositionScheme::ranges() const {
-  return {{0, std::numeric_limits<std::int64_t>::max()}};
+torch::Tensor PositionScheme::region(const torch::Tensor& q_positions, const torch::Tensor& k_positions) const {
+  return at::zeros({q_positions.size(0), k_positions.size(0)}, q_positions.options());
 }
 
-torch::Tensor PositionScheme::query_scale(const torch::Tensor&) {
-  return {};
+void PositionScheme::set_temperature(const rope::QueryTemperature& temperature) {
+  rope::check_temperature(temperature);
+  temperature_ = temperature;
+}
+
+torch::Tensor PositionScheme::query_scale(const torch::Tensor& positions) {
+  if (temperature_.kind == rope::TemperatureKind::kNone) return {};
+  const torch::Tensor rows = positions.cpu().contiguous();
+  torch::Tensor scale = at::empty(rows.sizes(), torch::kFloat32);
+  const auto* from = rows.data_ptr<std::int64_t>();
+  float* to = scale.data_ptr<float>();
+  for (std::int64_t i = 0; i < rows.numel(); ++i)
+    to[i] = static_cast<float>(rope::query_multiplier(temperature_, from[i]));
+  return scale.to(positions.device());
 }
 
 double PositionScheme::softmax_scale_factor(std::int64_t) const {
@@ -34,6 +46,13 @@ torch::Tensor PositionScheme::block_bias(const LogitBlock&, bool) {
 
 kernels::BiasFunction PositionScheme::bias_function() const {
   return {};
+}
+
+std::shared_ptr<PositionScheme> make_position_scheme(const SchemeContext& context) {
+  const checkpoint::PositionSpec& spec = context.spec().position;
+  std::shared_ptr<PositionScheme> scheme = position_schemes().at(spec.kind).make(context);
+  scheme->set_temperature(spec.temperature);
+  return scheme;
 }
 
 const Registry<PositionSchemeEntry>& position_schemes() {

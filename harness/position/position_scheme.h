@@ -4,7 +4,7 @@
 //
 // Why these hooks and not three: xPos must know query from key; temperatures scale queries by position; Inkling, CoPE
 // and GRAPE-A make a bias from the block's queries, keys or hidden states; Self-Extend, ReRoPE and dual chunk attention
-// use several distance ranges, each with positions of its own. Biases exist per block only, never [q_len x k_len].
+// sort the pairs into regions, each with positions of its own. Biases exist per block only, never [q_len x k_len].
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -17,19 +17,13 @@
 #include "harness/checkpoint/decoder_config.h"
 #include "harness/kernels/block_attention.h"
 #include "harness/position/position_registry.h"
+#include "harness/rope/query_temperature.h"
 
 namespace fathom::position {
 
 class AngleTables;
 
 enum class Role { kQuery, kKey };
-
-/// A range of distances d = q_position - k_position that uses positions of its own (training-free remaps). Ranges cover
-/// 0 .. infinity without overlap.
-struct DistanceRange {
-  std::int64_t first_distance = 0;  ///< inclusive
-  std::int64_t end_distance = 0;    ///< exclusive; INT64_MAX for the last
-};
 
 /// One block of logits that a bias is asked for.
 struct LogitBlock {
@@ -48,20 +42,25 @@ class PositionScheme : public torch::nn::Module {
 
   virtual bool rotates() const { return false; }
   /// Rotation of queries or keys. x: [batch, seq, heads, d_head]; positions: [batch, seq] int64; `total_len` is the
-  /// whole sequence, cache included; `range` counts ranges().  Returns the same shape and dtype; angles are double,
+  /// whole sequence, cache included; `region` counts n_regions().  Returns the same shape and dtype; angles are double,
   /// tables float32.
   virtual torch::Tensor rotate(const torch::Tensor& x, Role role, const torch::Tensor& positions,
-                               std::int64_t total_len, std::size_t range = 0);
+                               std::int64_t total_len, std::int64_t region = 0);
   /// Identity of the angle table at this length: keys rotated under one identity must not meet queries of another.
   /// Constant for fixed tables.
   virtual std::uint64_t rotation_state(std::int64_t total_len) const;
 
-  /// Distance ranges; one that covers everything for all but the remaps.
-  virtual std::vector<DistanceRange> ranges() const;
+  /// Regions of pairs that are rotated each in their own way (rope/position_remap.h); 1 for all but the remaps.
+  virtual std::int64_t n_regions() const { return 1; }
+  /// Region of every pair, [q_len, k_len] int64; q_positions: [q_len], k_positions: [k_len] int64. Asked for only where
+  /// n_regions() > 1.
+  virtual torch::Tensor region(const torch::Tensor& q_positions, const torch::Tensor& k_positions) const;
 
-  /// Multiplier of each query, [batch, seq] float32, or an undefined tensor for none (Llama-4, Ministral-3, log-n
-  /// temperatures).
+  /// Multiplier of each query, [batch, seq] float32, or an undefined tensor for none: the layer's temperature
+  /// (rope/query_temperature.h), times what the scheme itself asks for.
   virtual torch::Tensor query_scale(const torch::Tensor& positions);
+  /// \throws ConfigError  for values that the kind of temperature cannot have.
+  void set_temperature(const rope::QueryTemperature& temperature);
   /// Multiplier on the softmax scale (DeepSeek's m^2), 1 = none.
   virtual double softmax_scale_factor(std::int64_t total_len) const;
 
@@ -77,6 +76,9 @@ class PositionScheme : public torch::nn::Module {
 
   /// Longest sequence, or nothing.
   virtual std::optional<std::int64_t> max_positions() const { return std::nullopt; }
+
+ private:
+  rope::QueryTemperature temperature_;
 };
 
 /// What a scheme is made for: one layer (or, for `embed`, the whole decoder: layer 0's spec).
@@ -104,5 +106,9 @@ namespace schemes {
 }  // namespace schemes
 
 const Registry<PositionSchemeEntry>& position_schemes();
+
+/// The scheme that the layer's spec names, with the layer's temperature. \throws ConfigError, ModelError for settings
+/// that the scheme refuses.
+std::shared_ptr<PositionScheme> make_position_scheme(const SchemeContext& context);
 
 }  // namespace fathom::position

@@ -50,16 +50,17 @@ class VectorBiasScheme : public position::PositionScheme {
   }
 };
 
-/// Nearby keys see the true distance, those from 40 tokens on half of it (a remap with two ranges).
+/// Nearby keys see the true distance, those from 40 tokens on half of it (a remap with two regions).
 class HalvingScheme : public position::PositionScheme {
  public:
   bool rotates() const override { return true; }
-  std::vector<position::DistanceRange> ranges() const override {
-    return {{0, 40}, {40, std::numeric_limits<std::int64_t>::max()}};
+  std::int64_t n_regions() const override { return 2; }
+  Tensor region(const Tensor& q_positions, const Tensor& k_positions) const override {
+    return (q_positions.unsqueeze(1) - k_positions >= 40).to(torch::kInt64);
   }
-  Tensor rotate(const Tensor& x, position::Role, const Tensor& positions, std::int64_t, std::size_t range) override {
+  Tensor rotate(const Tensor& x, position::Role, const Tensor& positions, std::int64_t, std::int64_t region) override {
     const Tensor angle =
-        positions.to(torch::kFloat32).unsqueeze(-1).unsqueeze(-1) * (range == 0 ? 0.1F : 0.05F);  // [batch, seq, 1, 1]
+        positions.to(torch::kFloat32).unsqueeze(-1).unsqueeze(-1) * (region == 0 ? 0.1F : 0.05F);  // [batch, seq, 1, 1]
     const std::int64_t half = x.size(-1) / 2;
     const Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
     return at::cat({a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()}, -1);
@@ -165,7 +166,7 @@ TEST_CASE("inference ops: attention of every scheme equals the differentiable on
       if (!info.rotates) layer.position.rotary_dim = 0;
     }
     const auto scheme = position::position_schemes().at(info.name).make({&config, 0, nullptr, nullptr});
-    if (scheme->ranges().size() > 1) continue;
+    if (scheme->n_regions() > 1) continue;
     const CallData data = attention_call(*scheme, 300, window);
     const Tensor expected = differentiable(data);
     INFO("scheme " << info.name << " window " << window);

@@ -27,7 +27,7 @@ class RopeScheme : public PositionScheme {
   bool rotates() const override { return true; }
 
   torch::Tensor rotate(const torch::Tensor& x, Role, const torch::Tensor& positions, std::int64_t total_len,
-                       std::size_t) override {
+                       std::int64_t) override {
     FATHOM_CHECK(x.dim() == 4 && x.size(3) == d_head_, "rotate needs x [batch, seq, heads, d_head]");
     // Rows of expanded positions are the same, so one lookup serves the whole batch.
     const torch::Tensor rows =
