@@ -99,7 +99,8 @@ DecoderLm::DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype
     blocks_.push_back(std::move(block));
     schemes_.push_back(
         make_layer_scheme(config_, static_cast<std::int64_t>(i), i == 0 ? nullptr : schemes_.front(), tables));
-    if (torch::Tensor* table = schemes_.back()->named_parameters(false).find("position_embedding")) {
+    const auto own_parameters = schemes_.back()->named_parameters(false);
+    if (const torch::Tensor* table = own_parameters.find("position_embedding")) {
       register_parameter("position_embedding", *table);  // the one table of the whole decoder has a name of its own
     } else {
       node->register_module("position", schemes_.back());
@@ -176,7 +177,8 @@ void DecoderLm::set_position(const checkpoint::DecoderConfig& config) {
       value.set_data(old_value->data());
     }
     // A table that the whole decoder shares is registered on the decoder itself, and keeps its storage.
-    auto node = named_modules().find(fmt::format("layers.{}", i));
+    const auto modules = named_modules();
+    const auto* node = modules.find(fmt::format("layers.{}", i));
     if (node != nullptr && (*node)->named_children().contains("position"))
       (*node)->replace_module("position", schemes[i]);
   }
