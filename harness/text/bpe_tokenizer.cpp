@@ -153,7 +153,7 @@ std::string bpe_fingerprint(const BpeVocabulary& vocabulary) {
   return to_hex(hash.digest());
 }
 
-BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary, const std::string& where)
+BpeTokenizer::BpeTokenizer(const BpeVocabulary& vocabulary, const std::string& where)
     : pretokenizer_(vocabulary.pretokenizer, where),
       bos_(vocabulary.bos),
       eos_(vocabulary.eos),
