@@ -98,7 +98,7 @@ struct BpeCandidate {
 
 class BpeTokenizer : public Tokenizer {
  public:
-  BpeTokenizer(BpeVocabulary vocabulary, const std::string& where);
+  BpeTokenizer(const BpeVocabulary& vocabulary, const std::string& where);
 
   TokenIds encode(std::string_view text, SpecialTokens specials) const override;
   std::string decode(const TokenIds& ids) const override;
