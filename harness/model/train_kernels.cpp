@@ -14,22 +14,45 @@
 namespace fathom::model {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kMostLanes = 16;
 constexpr std::int64_t kTileRows = 8;
 constexpr float kMasked = -1e30F;
 
-using FloatVector = float __attribute__((vector_size(64), aligned(4), may_alias));
-using IntVector = std::int32_t __attribute__((vector_size(64), aligned(4), may_alias));
+/// The vector registers of an instruction set. GCC takes a vector that is wider than the registers apart, element by
+/// element and through memory, which is ten times slower than plain loops: so every set has its own width.
+/// `kTileVectors` registers of a product's row are summed at a time; with kTileRows rows they must fit the file of 16
+/// (AVX-512: 32).
+struct Registers512 {
+  using Floats = float __attribute__((vector_size(64), aligned(4), may_alias));
+  using Ints = std::int32_t __attribute__((vector_size(64), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 16;
+  static constexpr int kTileVectors = 2;
+};
+struct Registers256 {
+  using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
+  using Ints = std::int32_t __attribute__((vector_size(32), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 8;
+  static constexpr int kTileVectors = 1;
+};
+struct Registers128 {
+  using Floats = float __attribute__((vector_size(16), aligned(4), may_alias));
+  using Ints = std::int32_t __attribute__((vector_size(16), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 4;
+  static constexpr int kTileVectors = 1;
+};
 
+/// Rows are padded for the widest registers, whichever are in use.
 std::int64_t padded(std::int64_t n) {
-  return (n + kLanes - 1) / kLanes * kLanes;
+  return (n + kMostLanes - 1) / kMostLanes * kMostLanes;
 }
 
-FATHOM_ALWAYS_INLINE FloatVector& at(float* p) {
-  return *reinterpret_cast<FloatVector*>(p);
+template <typename Registers>
+FATHOM_ALWAYS_INLINE typename Registers::Floats& at(float* p) {
+  return *reinterpret_cast<typename Registers::Floats*>(p);
 }
-FATHOM_ALWAYS_INLINE const FloatVector& at(const float* p) {
-  return *reinterpret_cast<const FloatVector*>(p);
+template <typename Registers>
+FATHOM_ALWAYS_INLINE const typename Registers::Floats& at(const float* p) {
+  return *reinterpret_cast<const typename Registers::Floats*>(p);
 }
 
 /// A strided operand of a small matrix product: element (row, column) is at data[row * row_stride + column *
@@ -40,36 +63,43 @@ struct Strided {
   std::int64_t column_stride;
 };
 
-/// c[kRows, 16 * kVectors] += a[kRows, k_begin..k_end] * b[k_begin..k_end, 16 * kVectors]
-template <int kRows, int kVectors>
+/// c[kRows, kLanes * kVectors] += a[kRows, k_begin..k_end] * b[k_begin..k_end, kLanes * kVectors]
+template <typename Registers, int kRows, int kVectors>
 FATHOM_ALWAYS_INLINE void multiply_tile(const Strided& a, const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
                                         std::int64_t k_begin, std::int64_t k_end) {
-  FloatVector sum[kRows][kVectors];
+  using Floats = typename Registers::Floats;
+  constexpr std::int64_t kLanes = Registers::kLanes;
+  // The sums stay in registers only where the loops over the rows are unrolled, which -O2 leaves to the pragma.
+  Floats sum[kRows][kVectors];
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    for (int n = 0; n < kVectors; ++n) sum[r][n] = at(c + r * ldc + n * kLanes);
+    for (int n = 0; n < kVectors; ++n) sum[r][n] = at<Registers>(c + r * ldc + n * kLanes);
   }
   for (std::int64_t k = k_begin; k < k_end; ++k) {
-    FloatVector right[kVectors];
-    for (int n = 0; n < kVectors; ++n) right[n] = at(b + k * ldb + n * kLanes);
+    Floats right[kVectors];
+    for (int n = 0; n < kVectors; ++n) right[n] = at<Registers>(b + k * ldb + n * kLanes);
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const float left = a.data[r * a.row_stride + k * a.column_stride];
       for (int n = 0; n < kVectors; ++n) sum[r][n] += left * right[n];
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    for (int n = 0; n < kVectors; ++n) at(c + r * ldc + n * kLanes) = sum[r][n];
+    for (int n = 0; n < kVectors; ++n) at<Registers>(c + r * ldc + n * kLanes) = sum[r][n];
   }
 }
 
 /// c[kRows, n] += a[kRows, k_begin..k_end] * b[k_begin..k_end, n]
-template <int kRows>
+template <typename Registers, int kRows>
 FATHOM_ALWAYS_INLINE void multiply_rows(const Strided& a, const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
                                         std::int64_t n, std::int64_t k_begin, std::int64_t k_end) {
+  constexpr std::int64_t kLanes = Registers::kLanes, kWide = Registers::kTileVectors * kLanes;
   std::int64_t column = 0;
-  for (; column + 2 * kLanes <= n; column += 2 * kLanes)
-    multiply_tile<kRows, 2>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
+  for (; column + kWide <= n; column += kWide)
+    multiply_tile<Registers, kRows, Registers::kTileVectors>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
   for (; column + kLanes <= n; column += kLanes)
-    multiply_tile<kRows, 1>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
+    multiply_tile<Registers, kRows, 1>(a, b + column, ldb, c + column, ldc, k_begin, k_end);
   for (; column < n; ++column) {
     for (int r = 0; r < kRows; ++r) {
       float sum = c[r * ldc + column];
@@ -80,39 +110,44 @@ FATHOM_ALWAYS_INLINE void multiply_rows(const Strided& a, const float* b, std::i
   }
 }
 
+template <typename Registers>
 FATHOM_ALWAYS_INLINE void multiply(std::int64_t rows, const Strided& a, const float* b, std::int64_t ldb, float* c,
                                    std::int64_t ldc, std::int64_t n, std::int64_t k_begin, std::int64_t k_end) {
   if (rows == kTileRows) {
-    multiply_rows<kTileRows>(a, b, ldb, c, ldc, n, k_begin, k_end);
+    multiply_rows<Registers, kTileRows>(a, b, ldb, c, ldc, n, k_begin, k_end);
     return;
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    multiply_rows<1>({a.data + r * a.row_stride, a.row_stride, a.column_stride}, b, ldb, c + r * ldc, ldc, n, k_begin,
-                     k_end);
+    multiply_rows<Registers, 1>({a.data + r * a.row_stride, a.row_stride, a.column_stride}, b, ldb, c + r * ldc, ldc, n,
+                                k_begin, k_end);
   }
 }
 
 /// p[j] = exp(s[j] - shift), 0 where s[j] is masked; returns the sum. Degree-6 polynomial of 2^f on [-1/2, 1/2];
 /// relative error under 1e-6.
+template <typename Registers>
 FATHOM_ALWAYS_INLINE float exponentials(const float* s, float shift, float* p, std::int64_t width) {
-  FloatVector total{};
+  using Floats = typename Registers::Floats;
+  using Ints = typename Registers::Ints;
+  constexpr std::int64_t kLanes = Registers::kLanes;
+  Floats total{};
   for (std::int64_t j = 0; j < width; j += kLanes) {
-    const FloatVector value = at(s + j);
-    FloatVector x = (value - shift) * 1.44269504088896F;
-    x = x < -126.0F ? FloatVector{} - 126.0F : x;
-    const FloatVector shifted = x + 12582912.0F;  // 1.5 * 2^23: rounds to the nearest integer
-    const FloatVector whole = shifted - 12582912.0F;
-    const FloatVector f = x - whole;
-    FloatVector y = f * 1.54035304e-4F + 1.33335581e-3F;
+    const Floats value = at<Registers>(s + j);
+    Floats x = (value - shift) * 1.44269504088896F;
+    x = x < -126.0F ? Floats{} - 126.0F : x;
+    const Floats shifted = x + 12582912.0F;  // 1.5 * 2^23: rounds to the nearest integer
+    const Floats whole = shifted - 12582912.0F;
+    const Floats f = x - whole;
+    Floats y = f * 1.54035304e-4F + 1.33335581e-3F;
     y = y * f + 9.61812911e-3F;
     y = y * f + 5.55041087e-2F;
     y = y * f + 2.40226507e-1F;
     y = y * f + 6.93147181e-1F;
     y = y * f + 1.0F;
-    const IntVector power = (__builtin_convertvector(whole, IntVector) + 127) << 23;
-    y *= reinterpret_cast<const FloatVector&>(power);
-    y = value < kMasked * 0.5F ? FloatVector{} : y;
-    at(p + j) = y;
+    const Ints power = (__builtin_convertvector(whole, Ints) + 127) << 23;
+    y *= reinterpret_cast<const Floats&>(power);
+    y = value < kMasked * 0.5F ? Floats{} : y;
+    at<Registers>(p + j) = y;
     total += y;
   }
   float sum = 0;
@@ -120,10 +155,13 @@ FATHOM_ALWAYS_INLINE float exponentials(const float* s, float shift, float* p, s
   return sum;
 }
 
+template <typename Registers>
 FATHOM_ALWAYS_INLINE float largest(const float* s, std::int64_t width) {
-  FloatVector best = at(s);
+  using Floats = typename Registers::Floats;
+  constexpr std::int64_t kLanes = Registers::kLanes;
+  Floats best = at<Registers>(s);
   for (std::int64_t j = kLanes; j < width; j += kLanes) {
-    const FloatVector value = at(s + j);
+    const Floats value = at<Registers>(s + j);
     best = value > best ? value : best;
   }
   float out = best[0];
@@ -165,6 +203,7 @@ struct HeadScratch {
 
 /// The logits of `rows` queries from `query` on against all visible keys, masked outside; returns the padded width in
 /// use.
+template <typename Registers>
 FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::int64_t row_of_batch, std::int64_t head,
                                              std::int64_t query, std::int64_t rows, const float* k_transposed, float* s,
                                              std::int64_t ld) {
@@ -173,7 +212,7 @@ FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::i
   const std::int64_t token = row_of_batch * block.seq + block.q_begin + query;
   const float* q = block.q + (token * block.n_heads + head) * block.d_head;
   for (std::int64_t r = 0; r < rows; ++r) std::fill(s + r * ld, s + r * ld + width, 0.0F);
-  multiply(rows, {q, block.n_heads * block.d_head, 1}, k_transposed, ld, s, ld, width, 0, block.d_head);
+  multiply<Registers>(rows, {q, block.n_heads * block.d_head, 1}, k_transposed, ld, s, ld, width, 0, block.d_head);
   for (std::int64_t r = 0; r < rows; ++r) {
     const VisibleKeys keys = visible_keys(block, query + r);
     float* row = s + r * ld;
@@ -190,6 +229,7 @@ FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::i
   return width;
 }
 
+template <typename Registers>
 FATHOM_ALWAYS_INLINE void forward_head(const AttentionBlock& block, const AttentionState& state,
                                        std::int64_t row_of_batch, std::int64_t head, HeadScratch& scratch) {
   const std::int64_t kv_head = head / (block.n_heads / block.n_kv_heads);
@@ -201,29 +241,31 @@ FATHOM_ALWAYS_INLINE void forward_head(const AttentionBlock& block, const Attent
   for (std::int64_t query = 0; query < block.n_q; query += kTileRows) {
     const std::int64_t rows = std::min(kTileRows, block.n_q - query);
     const std::int64_t width =
-        logit_rows(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), s, scratch.ld);
+        logit_rows<Registers>(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), s, scratch.ld);
     if (width == 0) continue;
     float* out = state.out + ((row_of_batch * block.seq + block.q_begin + query) * block.n_heads + head) * block.d_head;
     for (std::int64_t r = 0; r < rows; ++r) {
       float* row = s + r * scratch.ld;
       const std::int64_t place = (row_of_batch * block.n_heads + head) * block.seq + block.q_begin + query + r;
-      const float old_max = state.row_max[place], block_max = largest(row, width);
+      const float old_max = state.row_max[place], block_max = largest<Registers>(row, width);
       if (block_max < kMasked * 0.5F) {
         std::fill(row, row + width, 0.0F);
         continue;
       }
       const float new_max = std::max(old_max, block_max);
       const float shrink = old_max == new_max ? 1.0F : std::exp(old_max - new_max);
-      state.row_sum[place] = state.row_sum[place] * shrink + exponentials(row, new_max, row, width);
+      state.row_sum[place] = state.row_sum[place] * shrink + exponentials<Registers>(row, new_max, row, width);
       state.row_max[place] = new_max;
       for (std::int64_t i = 0; i < block.d_head; ++i) out[r * q_stride + i] *= shrink;
     }
     const std::int64_t visible = std::min(width, block.n_k);
-    multiply(rows, {s, scratch.ld, 1}, block.v + kv_offset, kv_stride, out, q_stride, block.d_head, 0, visible);
+    multiply<Registers>(rows, {s, scratch.ld, 1}, block.v + kv_offset, kv_stride, out, q_stride, block.d_head, 0,
+                        visible);
   }
 }
 
 /// Probabilities and logit gradients of one head, then its share of d_q; d_k and d_v follow from the two matrices.
+template <typename Registers>
 FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const AttentionGradient& gradient,
                                         std::int64_t row_of_batch, std::int64_t head, HeadScratch& scratch) {
   const std::int64_t kv_head = head / (block.n_heads / block.n_kv_heads);
@@ -236,15 +278,16 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
     const std::int64_t rows = std::min(kTileRows, block.n_q - query);
     float* p = scratch.probabilities.data() + query * ld;
     float* ds = scratch.gradients.data() + query * ld;
-    const std::int64_t width = logit_rows(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), p, ld);
+    const std::int64_t width =
+        logit_rows<Registers>(block, row_of_batch, head, query, rows, scratch.k_transposed.data(), p, ld);
     for (std::int64_t r = 0; r < rows; ++r) std::fill(ds + r * ld, ds + r * ld + width, 0.0F);
     const float* d_out = gradient.d_out + q_offset + query * q_stride;
-    multiply(rows, {d_out, q_stride, 1}, scratch.v_transposed.data(), ld, ds, ld, width, 0, block.d_head);
+    multiply<Registers>(rows, {d_out, q_stride, 1}, scratch.v_transposed.data(), ld, ds, ld, width, 0, block.d_head);
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t place = (row_of_batch * block.n_heads + head) * block.seq + block.q_begin + query + r;
       float* p_row = p + r * ld;
       float* ds_row = ds + r * ld;
-      exponentials(p_row, gradient.log_sum_exp[place], p_row, width);
+      exponentials<Registers>(p_row, gradient.log_sum_exp[place], p_row, width);
       const float out_dot = gradient.out_dot[place];
       for (std::int64_t j = 0; j < width; ++j) ds_row[j] = p_row[j] * (ds_row[j] - out_dot);
       if (gradient.d_bias != nullptr) {
@@ -255,8 +298,8 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
       }
       for (std::int64_t j = 0; j < width; ++j) ds_row[j] *= block.scale;
     }
-    multiply(rows, {ds, ld, 1}, block.k + kv_offset, kv_stride, gradient.d_q + q_offset + query * q_stride, q_stride,
-             block.d_head, 0, std::min(width, block.n_k));
+    multiply<Registers>(rows, {ds, ld, 1}, block.k + kv_offset, kv_stride, gradient.d_q + q_offset + query * q_stride,
+                        q_stride, block.d_head, 0, std::min(width, block.n_k));
   }
   for (std::int64_t key = 0; key < block.n_k; key += kTileRows) {
     const std::int64_t rows = std::min(kTileRows, block.n_k - key);
@@ -269,11 +312,14 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
     const float* ds = scratch.gradients.data() + key;
     float* d_v = gradient.d_v + kv_offset + key * kv_stride;
     float* d_k = gradient.d_k + kv_offset + key * kv_stride;
-    multiply(rows, {p, 1, ld}, gradient.d_out + q_offset, q_stride, d_v, kv_stride, block.d_head, begin, block.n_q);
-    multiply(rows, {ds, 1, ld}, block.q + q_offset, q_stride, d_k, kv_stride, block.d_head, begin, block.n_q);
+    multiply<Registers>(rows, {p, 1, ld}, gradient.d_out + q_offset, q_stride, d_v, kv_stride, block.d_head, begin,
+                        block.n_q);
+    multiply<Registers>(rows, {ds, 1, ld}, block.q + q_offset, q_stride, d_k, kv_stride, block.d_head, begin,
+                        block.n_q);
   }
 }
 
+template <typename Registers>
 FATHOM_ALWAYS_INLINE void backward_kv_head(const AttentionBlock& block, const AttentionGradient& gradient,
                                            std::int64_t row_of_batch, std::int64_t kv_head, HeadScratch& scratch) {
   const std::int64_t kv_offset =
@@ -281,7 +327,8 @@ FATHOM_ALWAYS_INLINE void backward_kv_head(const AttentionBlock& block, const At
   const std::int64_t kv_stride = block.n_kv_heads * block.d_head, group = block.n_heads / block.n_kv_heads;
   transpose(block.k + kv_offset, kv_stride, block.n_k, block.d_head, scratch.k_transposed.data(), scratch.ld);
   transpose(block.v + kv_offset, kv_stride, block.n_k, block.d_head, scratch.v_transposed.data(), scratch.ld);
-  for (std::int64_t g = 0; g < group; ++g) backward_head(block, gradient, row_of_batch, kv_head * group + g, scratch);
+  for (std::int64_t g = 0; g < group; ++g)
+    backward_head<Registers>(block, gradient, row_of_batch, kv_head * group + g, scratch);
 }
 
 using ForwardHead = void (*)(const AttentionBlock&, const AttentionState&, std::int64_t, std::int64_t, HeadScratch&);
@@ -290,29 +337,29 @@ using BackwardHead = void (*)(const AttentionBlock&, const AttentionGradient&, s
 
 void forward_head_plain(const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head,
                         HeadScratch& scratch) {
-  forward_head(b, s, row, head, scratch);
+  forward_head<Registers128>(b, s, row, head, scratch);
 }
 void backward_head_plain(const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head,
                          HeadScratch& scratch) {
-  backward_kv_head(b, g, row, head, scratch);
+  backward_kv_head<Registers128>(b, g, row, head, scratch);
 }
 
 #if defined(__x86_64__)
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void forward_head_avx512(
     const AttentionBlock& b, const AttentionState& s, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
-  forward_head(b, s, row, head, scratch);
+  forward_head<Registers512>(b, s, row, head, scratch);
 }
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]] void backward_head_avx512(
     const AttentionBlock& b, const AttentionGradient& g, std::int64_t row, std::int64_t head, HeadScratch& scratch) {
-  backward_kv_head(b, g, row, head, scratch);
+  backward_kv_head<Registers512>(b, g, row, head, scratch);
 }
 [[gnu::target("avx2,fma")]] void forward_head_avx2(const AttentionBlock& b, const AttentionState& s, std::int64_t row,
                                                    std::int64_t head, HeadScratch& scratch) {
-  forward_head(b, s, row, head, scratch);
+  forward_head<Registers256>(b, s, row, head, scratch);
 }
 [[gnu::target("avx2,fma")]] void backward_head_avx2(const AttentionBlock& b, const AttentionGradient& g,
                                                     std::int64_t row, std::int64_t head, HeadScratch& scratch) {
-  backward_kv_head(b, g, row, head, scratch);
+  backward_kv_head<Registers256>(b, g, row, head, scratch);
 }
 
 bool has_avx512() {
