@@ -3,15 +3,14 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "harness/core/hash.h"
+#include "harness/rope/angle.h"
 
 namespace fathom::position {
 namespace {
 
-constexpr double kTwoPi = 6.283185307179586476925286766559;
 // Tables of more lengths than this are not kept: a length-dependent scaling makes one per length.
 constexpr std::size_t kMostTables = 64;
 
@@ -24,10 +23,11 @@ AngleTable build_angle_table(const rope::RopeFrequencies& frequencies, std::int6
 #pragma omp parallel for schedule(static)
   for (std::int64_t position = 0; position < n_positions; ++position) {
     for (std::int64_t i = 0; i < n_pairs; ++i) {
-      const double angle =
-          std::fmod(static_cast<double>(position) * frequencies.inv_freq[static_cast<std::size_t>(i)], kTwoPi);
-      cos[position * n_pairs + i] = static_cast<float>(std::cos(angle) * frequencies.attention_factor);
-      sin[position * n_pairs + i] = static_cast<float>(std::sin(angle) * frequencies.attention_factor);
+      const rope::CosSin entry =
+          rope::table_entry(static_cast<double>(position), frequencies.inv_freq[static_cast<std::size_t>(i)],
+                            frequencies.attention_factor);
+      cos[position * n_pairs + i] = entry.cos;
+      sin[position * n_pairs + i] = entry.sin;
     }
   }
   return table;

@@ -1,173 +1,13 @@
 #include "harness/rope/rope_scaling.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "harness/core/error.h"
-#include "harness/core/text_util.h"
 #include "tests/support/catch.h"
-#include "tests/support/golden.h"
-#include "tests/support/shared_dir.h"
 
 namespace fathom::rope {
 namespace {
-
-using nlohmann::json;
-
-/// Largest |a - b| / |b|.
-double worst_relative(const std::vector<double>& values, const std::vector<double>& expected) {
-  REQUIRE(values.size() == expected.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    worst = std::max(worst, std::abs(values[i] - expected[i]) / std::abs(expected[i]));
-  }
-  return worst;
-}
-
-std::string join_numbers(const json& list) {
-  std::vector<std::string> parts;
-  for (const json& value : list) parts.push_back(format_double(value.get<double>()));
-  return join(parts, ",");
-}
-
-RopeGeometry geometry_of(const json& c) {
-  RopeGeometry geometry;
-  geometry.rotary_dim =
-      c.contains("rotary_dim") ? c["rotary_dim"].get<std::int64_t>() : c["head_dim"].get<std::int64_t>();
-  geometry.base = c["rope_theta"];
-  if (c.contains("original_max_position_embeddings")) {
-    geometry.original_context = c["original_max_position_embeddings"];
-  } else if (c.contains("max_position_embeddings")) {
-    geometry.original_context = c["max_position_embeddings"];
-  }
-  return geometry;
-}
-
-/// What a configuration reader would pass on: the method's knobs as text.
-OptionSource options_of(const json& c, const json& golden) {
-  std::map<std::string, std::string> values;
-  for (const char* key :
-       {"beta_fast", "beta_slow", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor"}) {
-    if (c.contains(key)) values[key] = format_double(c[key].get<double>());
-  }
-  if (c.contains("truncate")) values["truncate"] = c["truncate"].get<bool>() ? "on" : "off";
-  if (c.contains("note") && c["note"].get<std::string>().rfind("explicit attention_factor", 0) == 0) {
-    values["attention_factor"] = format_double(c["attention_factor"].get<double>());
-  }
-  if (c["rope_type"] == "longrope") {
-    const json& lists = golden["factors"][c["model"].get<std::string>()];
-    values["short_factor"] = join_numbers(lists["short_factor"]);
-    values["long_factor"] = join_numbers(lists["long_factor"]);
-  }
-  return OptionSource("[test]", values);
-}
-
-double factor_of(const json& c) {
-  if (c.contains("factor")) return c["factor"];
-  if (c.contains("alpha")) return c["alpha"];
-  if (c.contains("max_position_embeddings") && c.contains("original_max_position_embeddings")) {
-    return c["max_position_embeddings"].get<double>() / c["original_max_position_embeddings"].get<double>();
-  }
-  return 1;
-}
-
-/// Runs every case of a golden file; tolerances as its specification says: 1e-12 against the double closed form, 2e-6
-/// against the float32 reference.
-void check_golden(const json& golden, const std::string& method) {
-  std::size_t run = 0;
-  std::size_t with_double = 0;
-  for (const json& c : golden["cases"]) {
-    INFO("case " << run << " of " << method);
-    const auto scaling = scalings().at(method).make(factor_of(c), options_of(c, golden));
-    const std::int64_t seq_len =
-        c.contains("seq_len") && !c["seq_len"].is_null() ? c["seq_len"].get<std::int64_t>() : 1;
-    const RopeFrequencies got = scaling->frequencies(geometry_of(c), seq_len);
-    CHECK(worst_relative(got.inv_freq, c["inv_freq_f32"].get<std::vector<double>>()) < 2e-6);
-    if (c.contains("inv_freq_f64")) {
-      CHECK(worst_relative(got.inv_freq, c["inv_freq_f64"].get<std::vector<double>>()) < 1e-12);
-      ++with_double;
-    }
-    if (c.contains("gguf_rope_freqs_factor_f64")) {
-      const auto divisors = c["gguf_rope_freqs_factor_f64"].get<std::vector<double>>();
-      std::vector<double> plain = default_inv_freq(geometry_of(c).rotary_dim, geometry_of(c).base);
-      for (std::size_t i = 0; i < plain.size(); ++i) plain[i] /= divisors[i];
-      CHECK(worst_relative(got.inv_freq, plain) < 1e-12);
-    }
-    CHECK(std::abs(got.attention_factor - c["attention_factor"].get<double>()) < 1e-12);
-    CHECK(got.softmax_scale_factor == 1.0);
-    ++run;
-  }
-  CHECK(run == golden["cases"].size());
-  CHECK(run > 0);
-  CHECK(with_double > 0);
-}
-
-TEST_CASE("rope: plain frequencies equal the golden values", "[rope][none]") {
-  check_golden(test::read_golden("rope_default.json"), "none");
-}
-
-TEST_CASE("linear: frequencies equal the golden values", "[rope][linear]") {
-  check_golden(test::read_golden("rope_linear.json"), "linear");
-}
-
-TEST_CASE("ntk: frequencies equal the golden values", "[rope][ntk]") {
-  check_golden(test::read_golden("rope_ntk_static.json"), "ntk");
-}
-
-TEST_CASE("dynamic: frequencies equal the golden values at every length", "[rope][dynamic]") {
-  check_golden(test::read_golden("rope_dynamic_ntk_subset.json"), "dynamic");
-}
-
-TEST_CASE("dynamic: frequencies equal every case of the full reference file", "[rope][dynamic]") {
-  FATHOM_NEEDS_SHARED("golden/rope_dynamic_ntk.json");
-  check_golden(test::read_json_file(test::shared_path("golden/rope_dynamic_ntk.json")), "dynamic");
-}
-
-TEST_CASE("yarn: frequencies and attention factor equal the golden values", "[rope][yarn]") {
-  check_golden(test::read_golden("rope_yarn_subset.json"), "yarn");
-}
-
-TEST_CASE("yarn: every case of the full reference file", "[rope][yarn]") {
-  FATHOM_NEEDS_SHARED("golden/rope_yarn.json");
-  check_golden(test::read_json_file(test::shared_path("golden/rope_yarn.json")), "yarn");
-}
-
-TEST_CASE("llama3: frequencies equal the golden values", "[rope][llama3]") {
-  check_golden(test::read_golden("rope_llama3.json"), "llama3");
-}
-
-TEST_CASE("llama3: the bands hold the golden number of channels", "[rope][llama3]") {
-  const json golden = test::read_golden("rope_llama3.json");
-  for (const json& c : golden["cases"]) {
-    const double s = c["factor"];
-    const auto plain = default_inv_freq(c["head_dim"], c["rope_theta"]);
-    const auto scaled = scalings().at("llama3").make(s, options_of(c, golden))->frequencies(geometry_of(c), 1).inv_freq;
-    int unchanged = 0;
-    int divided = 0;
-    for (std::size_t i = 0; i < plain.size(); ++i) {
-      unchanged += scaled[i] == plain[i] ? 1 : 0;
-      divided += scaled[i] == plain[i] / s ? 1 : 0;
-    }
-    CHECK(unchanged == c["unchanged"].get<int>());
-    CHECK(divided == c["divided"].get<int>());
-  }
-}
-
-TEST_CASE("longrope: frequencies equal the golden values on both sides of the original context", "[rope][longrope]") {
-  check_golden(test::read_golden("rope_longrope.json"), "longrope");
-}
-
-TEST_CASE("longrope: the attention factor follows the golden table", "[rope][longrope]") {
-  const json golden = test::read_golden("rope_longrope.json");
-  CHECK(golden["attention_factor_table"].size() == 5);
-  for (const json& c : golden["attention_factor_table"]) {
-    const OptionSource lists("[test]", {{"short_factor", "1,1"}, {"long_factor", "1,2"}});
-    const RopeGeometry geometry{4, 10000, c["original_max_position_embeddings"]};
-    const auto got = scalings().at("longrope").make(c["factor"], lists)->frequencies(geometry, 1);
-    CHECK_THAT(got.attention_factor, Catch::Matchers::WithinAbs(c["attention_factor"].get<double>(), 1e-12));
-  }
-}
 
 TEST_CASE("ntk: channel 0 keeps its frequency and the last is divided by the whole factor", "[rope][ntk]") {
   const RopeGeometry geometry{128, 10000, 4096};
@@ -197,33 +37,68 @@ TEST_CASE("dynamic: the order in which lengths are asked for does not matter", "
   CHECK(down->frequencies(geometry, 5000).inv_freq == up_5k);
 }
 
-TEST_CASE("yarn: the paper's printed ramp equals its golden list and differs from the code's", "[rope][yarn]") {
-  const json variant = test::read_golden("rope_yarn_subset.json")["paper_variant"];
-  std::size_t run = 0;
-  for (const json& c : variant["items"]) {
-    const RopeGeometry geometry = geometry_of(c);
-    const OptionSource by_turns("[test]", {{"ramp", "turns"}});
-    const auto paper = scalings().at("yarn").make(c["factor"], by_turns)->frequencies(geometry, 1).inv_freq;
-    CHECK(worst_relative(paper, c["inv_freq_f64_paper"].get<std::vector<double>>()) < 1e-12);
-    const auto code = scalings().at("yarn").make(c["factor"], {})->frequencies(geometry, 1).inv_freq;
-    CHECK_THAT(worst_relative(paper, code), Catch::Matchers::WithinAbs(c["max_rel_diff_to_code"].get<double>(), 1e-3));
-    ++run;
-  }
-  CHECK(run == variant["items"].size());
-  CHECK(run == 4);
+TEST_CASE("dynamic: the first Qwen's base grows in steps that double", "[rope][dynamic]") {
+  const RopeGeometry geometry{128, 10000, 2048};
+  const auto stepped = scalings().at("dynamic").make(1, OptionSource("[test]", {{"alpha", "stepped"}}));
+  const auto plain_of = [](double alpha) { return default_inv_freq(128, 10000 * std::pow(alpha, 128.0 / 126)); };
+  // alpha = 2^(ceil(log2(L / L0)) + 1) - 1
+  CHECK(stepped->frequencies(geometry, 2048).inv_freq == default_inv_freq(128, 10000));
+  CHECK(stepped->frequencies(geometry, 2049).inv_freq == plain_of(3));
+  CHECK(stepped->frequencies(geometry, 4096).inv_freq == plain_of(3));
+  CHECK(stepped->frequencies(geometry, 4097).inv_freq == plain_of(7));
+  CHECK(stepped->frequencies(geometry, 16384).inv_freq == plain_of(15));
 }
 
-TEST_CASE("yarn: DeepSeek's softmax scale equals the golden value", "[rope][yarn]") {
-  const json golden = test::read_golden("rope_yarn_subset.json");
-  CHECK(golden["deepseek_softmax_scale"].size() == 3);
-  for (const json& c : golden["deepseek_softmax_scale"]) {
-    const std::string k = format_double(c["mscale_all_dim"].get<double>());
-    const OptionSource options("[test]", {{"mscale", k}, {"mscale_all_dim", k}, {"softmax_mscale", "on"}});
-    const auto got = scalings().at("yarn").make(c["factor"], options)->frequencies({64, 10000, 4096}, 1);
-    CHECK_THAT(got.attention_factor, Catch::Matchers::WithinAbs(1.0, 1e-12));
-    const double scale = got.softmax_scale_factor / std::sqrt(c["qk_head_dim"].get<double>());
-    CHECK_THAT(scale, Catch::Matchers::WithinAbs(c["scale"].get<double>(), 1e-12));
+TEST_CASE("yarn: dynamic takes its factor from the current length", "[rope][yarn]") {
+  const RopeGeometry geometry{128, 10000, 4096};
+  const auto dynamic = scalings().at("yarn").make(32, OptionSource("[test]", {{"dynamic", "on"}}));
+  CHECK(dynamic->constant_up_to(geometry) == 4096);
+  CHECK(dynamic->frequencies(geometry, 4096).attention_factor == 1.0);
+  for (const double s : {1.5, 4.0}) {
+    const auto fixed = scalings().at("yarn").make(s, {})->frequencies(geometry, 1);
+    const auto now = dynamic->frequencies(geometry, static_cast<std::int64_t>(s * 4096));
+    CHECK(now.inv_freq == fixed.inv_freq);
+    CHECK(now.attention_factor == fixed.attention_factor);
   }
+}
+
+TEST_CASE("longrope: a configured context decides for every length", "[rope][longrope]") {
+  const RopeGeometry geometry{4, 10000, 4096};
+  std::map<std::string, std::string> options = {
+      {"short_factor", "1,2"}, {"long_factor", "1,8"}, {"switch", "configured"}, {"configured_context", "4097"}};
+  const auto last = [&](std::int64_t seq_len) {
+    return scalings()
+        .at("longrope")
+        .make(32, OptionSource("[test]", options))
+        ->frequencies(geometry, seq_len)
+        .inv_freq[1];
+  };
+  CHECK(last(1) == 0.01 / 8);
+  CHECK(last(100000) == 0.01 / 8);
+  options["configured_context"] = "4096";
+  CHECK(last(100000) == 0.01 / 2);
+  options["configured_context"] = "auto";  // 32 * 4096
+  CHECK(last(1) == 0.01 / 8);
+  options["switch"] = "actual";
+  CHECK(last(4096) == 0.01 / 2);
+  CHECK(last(4097) == 0.01 / 8);
+}
+
+TEST_CASE("longrope: each list may bring its own multiplier", "[rope][longrope]") {
+  const OptionSource options(
+      "[test]", {{"short_factor", "1,1"}, {"long_factor", "1,1"}, {"short_mscale", "1.25"}, {"long_mscale", "1.5"}});
+  const auto longrope = scalings().at("longrope").make(64, options);
+  CHECK(longrope->depends_on_length());
+  CHECK(longrope->frequencies({4, 10000, 2048}, 2048).attention_factor == 1.25);
+  CHECK(longrope->frequencies({4, 10000, 2048}, 2049).attention_factor == 1.5);
+}
+
+TEST_CASE("proportional: the slowest pairs stand still, the others keep the whole head's exponent",
+          "[rope][proportional]") {
+  const OptionSource half("[test]", {{"share", "0.5"}});
+  const auto got = scalings().at("proportional").make(2, half)->frequencies({8, 10000, 0}, 1).inv_freq;
+  const auto plain = default_inv_freq(8, 10000);
+  CHECK(got == std::vector<double>{plain[0] / 2, plain[1] / 2, 0, 0});
 }
 
 TEST_CASE("yarn: the coefficient of the attention factor is a knob", "[rope][yarn]") {

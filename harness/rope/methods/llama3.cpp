@@ -2,12 +2,11 @@
 #include <memory>
 
 #include "harness/core/error.h"
+#include "harness/rope/angle.h"
 #include "harness/rope/methods/method_checks.h"
 
 namespace fathom::rope {
 namespace {
-
-constexpr double kLlama3TwoPi = 6.283185307179586476925286766559;
 
 struct Llama3Options {
   double low_freq_factor = 1;
@@ -33,7 +32,7 @@ class Llama3Scaling : public RopeScaling {
     const double high = options_.high_freq_factor;
     RopeFrequencies out{default_inv_freq(geometry.rotary_dim, geometry.base)};
     for (double& theta : out.inv_freq) {
-      const double w = kLlama3TwoPi / theta;
+      const double w = kTwoPi / theta;
       if (w < l0 / high) continue;
       if (w > l0 / low || low == high) {  // low == high leaves no band; the blend would divide by zero
         theta /= s_;

@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "harness/core/error.h"
+#include "harness/rope/angle.h"
 #include "harness/rope/methods/method_checks.h"
+#include "harness/rope/methods/yarn_ramp.h"
 
 namespace fathom::rope {
 namespace {
-
-constexpr double kYarnTwoPi = 6.283185307179586476925286766559;
 
 struct YarnOptions {
   double beta_fast = 32;
@@ -17,7 +17,7 @@ struct YarnOptions {
   std::optional<double> attention_factor, mscale, mscale_all_dim;
   double coefficient = 0.1;
   std::string ramp = "index", clamp = "rotary_dim";
-  bool softmax_mscale = false;
+  bool softmax_mscale = false, dynamic = false;
 
   void visit(OptionVisitor& v) {
     v.real("beta_fast", beta_fast, {1e-6, 1e9}, "Channels with more turns than this over the original context stay.");
@@ -30,6 +30,7 @@ struct YarnOptions {
     v.choice("ramp", ramp, {"index", "turns"}, "Variable of the ramp: channel index (all code) or turns (the paper).");
     v.choice("clamp", clamp, {"rotary_dim", "channels"}, "Upper end of the ramp: r - 1 (all code) or r/2 - 1.");
     v.flag("softmax_mscale", softmax_mscale, "Softmax scale times m(mscale_all_dim)^2, as in DeepSeek's attention.");
+    v.flag("dynamic", dynamic, "The factor is max(1, current length / original context) instead of the given one.");
   }
 };
 
@@ -38,43 +39,43 @@ class YarnScaling : public RopeScaling {
  public:
   YarnScaling(double s, YarnOptions options) : s_(s), options_(std::move(options)) {}
 
-  RopeFrequencies frequencies(const RopeGeometry& geometry, std::int64_t) const override {
+  RopeFrequencies frequencies(const RopeGeometry& geometry, std::int64_t seq_len) const override {
     require_original_context("yarn", geometry);
     if (!(geometry.base > 1)) throw ConfigError("scaling yarn: base must be above 1");
     RopeFrequencies out{default_inv_freq(geometry.rotary_dim, geometry.base)};
     const std::vector<double> ramp =
         options_.ramp == "turns" ? ramp_by_turns(geometry, out.inv_freq) : ramp_by_index(geometry, out.inv_freq.size());
+    const double s = options_.dynamic ? current_factor(geometry, seq_len) : s_;
     for (std::size_t i = 0; i < ramp.size(); ++i) {
       // theta'_i = (1 - gamma) theta_i / s + gamma theta_i, where gamma = 1 - ramp
       double& theta = out.inv_freq[i];
-      theta = theta * (1 - ramp[i]) + theta / s_ * ramp[i];
+      theta = theta * (1 - ramp[i]) + theta / s * ramp[i];
     }
-    out.attention_factor = attention_factor();
-    if (options_.softmax_mscale) out.softmax_scale_factor = std::pow(m(options_.mscale_all_dim.value_or(1)), 2);
+    out.attention_factor = attention_factor(s);
+    if (options_.softmax_mscale) out.softmax_scale_factor = std::pow(m(options_.mscale_all_dim.value_or(1), s), 2);
     return out;
+  }
+  bool depends_on_length() const override { return options_.dynamic; }
+  std::optional<std::int64_t> constant_up_to(const RopeGeometry& geometry) const override {
+    if (!options_.dynamic) return std::nullopt;
+    return geometry.original_context;
   }
   std::string canonical_options() const override { return fathom::canonical_options(options_); }
 
  private:
+  static double current_factor(const RopeGeometry& geometry, std::int64_t seq_len) {
+    return std::max(1.0, static_cast<double>(seq_len) / static_cast<double>(geometry.original_context));
+  }
+
   /// Linear in the channel index, between the channels that turn beta and alpha times: what every implementation does.
   std::vector<double> ramp_by_index(const RopeGeometry& geometry, std::size_t n_channels) const {
-    const auto r = static_cast<double>(geometry.rotary_dim);
-    const auto l0 = static_cast<double>(geometry.original_context);
-    const auto channel_with_turns = [&](double n) {
-      return r * std::log(l0 / (kYarnTwoPi * n)) / (2 * std::log(geometry.base));
-    };
-    double low = channel_with_turns(options_.beta_fast);
-    double high = channel_with_turns(options_.beta_slow);
-    if (options_.truncate) {
-      low = std::floor(low);
-      high = std::ceil(high);
-    }
-    low = std::max(low, 0.0);
-    high = std::min(high, options_.clamp == "channels" ? r / 2 - 1 : r - 1);
-    if (low == high) high += 0.001;  // a step instead of a division by zero
+    const YarnRamp ends =
+        yarn_ramp(geometry, {options_.beta_fast, options_.beta_slow,
+                             options_.truncate ? YarnRounding::kOutwards : YarnRounding::kNone,
+                             options_.clamp == "channels" ? YarnClamp::kChannels : YarnClamp::kRotaryDim});
     std::vector<double> ramp;
     for (std::size_t i = 0; i < n_channels; ++i) {
-      ramp.push_back(std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0));
+      ramp.push_back(std::clamp((static_cast<double>(i) - ends.low) / (ends.high - ends.low), 0.0, 1.0));
     }
     return ramp;
   }
@@ -83,7 +84,7 @@ class YarnScaling : public RopeScaling {
   std::vector<double> ramp_by_turns(const RopeGeometry& geometry, const std::vector<double>& thetas) const {
     std::vector<double> ramp;
     for (const double theta : thetas) {
-      const double turns = static_cast<double>(geometry.original_context) * theta / kYarnTwoPi;
+      const double turns = static_cast<double>(geometry.original_context) * theta / kTwoPi;
       const double gamma = (turns - options_.beta_slow) / (options_.beta_fast - options_.beta_slow);
       ramp.push_back(1 - std::clamp(gamma, 0.0, 1.0));
     }
@@ -91,13 +92,13 @@ class YarnScaling : public RopeScaling {
   }
 
   /// m(k) = 0.1 k ln s + 1; the paper's sqrt(1/t) is m(1).
-  double m(double k) const { return s_ <= 1 ? 1 : options_.coefficient * k * std::log(s_) + 1; }
+  double m(double k, double s) const { return s <= 1 ? 1 : options_.coefficient * k * std::log(s) + 1; }
 
-  double attention_factor() const {
+  double attention_factor(double s) const {
     if (options_.attention_factor) return *options_.attention_factor;
     const double k = options_.mscale.value_or(0);
     const double k_all = options_.mscale_all_dim.value_or(0);
-    return k != 0 && k_all != 0 ? m(k) / m(k_all) : m(1);
+    return k != 0 && k_all != 0 ? m(k, s) / m(k_all, s) : m(1, s);
   }
 
   double s_;
@@ -122,6 +123,20 @@ std::unique_ptr<RopeScaling> make_yarn(double factor, const OptionSource& source
 }
 
 }  // namespace
+
+YarnRamp yarn_ramp(const RopeGeometry& geometry, const YarnRampSettings& settings) {
+  const auto r = static_cast<double>(geometry.rotary_dim);
+  const auto l0 = static_cast<double>(geometry.original_context);
+  const auto channel_with_turns = [&](double n) {
+    return r * std::log(l0 / (kTwoPi * n)) / (2 * std::log(geometry.base));
+  };
+  YarnRamp ramp{channel_with_turns(settings.beta_fast), channel_with_turns(settings.beta_slow)};
+  if (settings.rounding == YarnRounding::kOutwards) ramp = {std::floor(ramp.low), std::ceil(ramp.high)};
+  ramp.low = std::max(ramp.low, 0.0);
+  ramp.high = std::min(ramp.high, settings.clamp == YarnClamp::kChannels ? r / 2 - 1 : r - 1);
+  if (ramp.low == ramp.high) ramp.high += 0.001;  // a step instead of a division by zero
+  return ramp;
+}
 
 RopeScalingEntry methods::yarn_entry() {
   return {"yarn",
