@@ -9,7 +9,12 @@
 
 #include "harness/checkpoint/architecture.h"
 #include "harness/checkpoint/dequantize.h"
+#include "harness/checkpoint/fathom_config.h"
+#include "harness/checkpoint/gguf_family.h"
 #include "harness/checkpoint/gguf_file.h"
+#include "harness/checkpoint/gguf_positions.h"
+#include "harness/checkpoint/hf_family.h"
+#include "harness/checkpoint/hf_positions.h"
 #include "harness/checkpoint/json_reader.h"
 #include "harness/checkpoint/mapped_file.h"
 #include "harness/checkpoint/safetensors_file.h"
@@ -118,27 +123,35 @@ class MappedCheckpoint : public Checkpoint {
   mutable std::string fingerprint_;
 };
 
-const ArchitectureEntry& gguf_family(const GgufFile& file) {
+constexpr const char* kInspectOnly = "cannot be run by this build; `fathom inspect` shows its positions";
+constexpr const char* kUnknown = "is not supported";
+
+std::string cannot_run(const std::string& name, const char* why, const std::vector<std::string>& runnable) {
+  return fmt::format("= '{}' {}; decoders of this build: {}", name, why, join(runnable, ", "));
+}
+
+const ArchitectureEntry& gguf_decoder(const GgufFile& file) {
   const auto name = file.text("general.architecture");
   if (!name) file.fail("general.architecture", "is missing");
-  std::vector<std::string> known;
+  std::vector<std::string> runnable;
   for (const ArchitectureEntry& entry : architectures().entries()) {
     if (entry.config_from_gguf == nullptr) continue;
     if (entry.name == *name) return entry;
-    known.emplace_back(entry.name);
+    runnable.emplace_back(entry.name);
   }
-  file.fail("general.architecture", fmt::format("= '{}' is not supported; supported: {}", *name, join(known, ", ")));
+  file.fail("general.architecture",
+            cannot_run(std::string(*name), find_gguf_family(*name) ? kInspectOnly : kUnknown, runnable));
 }
 
-const ArchitectureEntry& json_family(const JsonObject& config) {
+const ArchitectureEntry& json_decoder(const JsonObject& config) {
   const std::string name = config.required_text("model_type");
-  std::vector<std::string> known;
+  std::vector<std::string> runnable;
   for (const ArchitectureEntry& entry : architectures().entries()) {
     if (entry.config_from_json == nullptr) continue;
     if (entry.name == name) return entry;
-    known.emplace_back(entry.name);
+    runnable.emplace_back(entry.name);
   }
-  config.fail("model_type", fmt::format("= '{}' is not supported; supported: {}", name, join(known, ", ")));
+  config.fail("model_type", cannot_run(name, find_hf_family(name) ? kInspectOnly : kUnknown, runnable));
 }
 
 std::string file_stem(const std::string& path) {
@@ -164,11 +177,11 @@ class GgufCheckpoint : public MappedCheckpoint {
 
  private:
   explicit GgufCheckpoint(GgufFile file)
-      : MappedCheckpoint(file.where(), gguf_family(file).config_from_gguf(file)), file_(std::move(file)) {
+      : MappedCheckpoint(file.where(), gguf_decoder(file).config_from_gguf(file)), file_(std::move(file)) {
     set_default_name(file_stem(where()));
     StoredTensors stored;
     for (const GgufTensor& tensor : file_.tensors()) stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
-    const ArchitectureEntry& family = gguf_family(file_);
+    const ArchitectureEntry& family = gguf_decoder(file_);
     adopt(stored, family.gguf_tensors(config()), family);
   }
 
@@ -190,7 +203,7 @@ class FolderCheckpoint : public MappedCheckpoint {
 
  private:
   FolderCheckpoint(const std::string& folder, const JsonObject& config)
-      : MappedCheckpoint(folder, json_family(config).config_from_json(config)),
+      : MappedCheckpoint(folder, json_decoder(config).config_from_json(config)),
         config_text_(config.dump()),
         weights_(open_weights(folder)) {
     set_default_name(folder_name(folder));
@@ -198,7 +211,7 @@ class FolderCheckpoint : public MappedCheckpoint {
     for (const SafetensorsTensor& tensor : weights_.tensors()) {
       stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
     }
-    const ArchitectureEntry& family = json_family(config);
+    const ArchitectureEntry& family = json_decoder(config);
     adopt(stored, family.json_tensors != nullptr ? family.json_tensors(this->config()) : std::vector<TensorRule>{},
           family);
   }
@@ -215,9 +228,17 @@ class FolderCheckpoint : public MappedCheckpoint {
   SafetensorsFile weights_;
 };
 
+/// Models trained here describe themselves; everything else goes through the resolver.
 DecoderConfig read_json_config(const std::string& path) {
   const JsonObject config = JsonObject::parse(read_text_file(path), path, kConfigMaxDepth);
-  return json_family(config).config_from_json(config);
+  if (config.required_text("model_type") == "fathom") return parse_fathom_config(config);
+  return resolve_hf_positions(config);
+}
+
+/// Folder of a file, also where the path names none.
+std::string parent_folder(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
 }
 
 }  // namespace
@@ -241,16 +262,13 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
 
 DecoderConfig read_config(const std::string& path) {
   if (ends_with(path, ".gguf")) {
-    const GgufFile file = GgufFile::open(path);
-    DecoderConfig config = gguf_family(file).config_from_gguf(file);
+    DecoderConfig config = resolve_gguf_positions(GgufFile::open(path));
     if (config.name.empty()) config.name = file_stem(path);
     return config;
   }
   const bool is_folder = std::filesystem::is_directory(path);
   DecoderConfig config = read_json_config(is_folder ? path + "/config.json" : path);
-  if (config.name.empty()) {
-    config.name = is_folder ? folder_name(path) : folder_name(std::filesystem::path(path).parent_path().string());
-  }
+  if (config.name.empty()) config.name = folder_name(is_folder ? path : parent_folder(path));
   return config;
 }
 

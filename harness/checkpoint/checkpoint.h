@@ -46,7 +46,9 @@ class Checkpoint {
 /// Opens a `.gguf` file, or a folder with config.json and model.safetensors. \throws ModelError, DataError
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path);
 
-/// Configuration alone: of a checkpoint, or of a bare config.json (no weights needed). \throws ModelError, DataError
+/// Positions alone, of a checkpoint or of a bare config.json: no weights needed, and the decoder need not be one that
+/// this build can run. Vocabulary, norms and MLP are left empty unless the model was trained here.
+/// \throws ModelError, DataError
 DecoderConfig read_config(const std::string& path);
 
 }  // namespace fathom::checkpoint

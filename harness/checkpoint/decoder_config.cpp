@@ -4,6 +4,7 @@
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/rope/position_remap.h"
 
 namespace fathom::checkpoint {
 namespace {
@@ -33,6 +34,17 @@ std::string describe_scaling(const PositionSpec& position) {
   return parts.empty() ? spec.method : fmt::format("{}({})", spec.method, join(parts, ";"));
 }
 
+std::string describe_remap(const PositionSpec& position) {
+  const rope::PositionRemapEntry& entry = rope::position_remaps().at(position.remap.method);
+  const std::int64_t original = position.scaling.original_context;
+  return fmt::format("{}({})", entry.name, entry.make(original, position.remap.options)->canonical_options());
+}
+
+std::string describe_temperature(const rope::QueryTemperature& temperature) {
+  return fmt::format("{}(scale={};length={})", rope::to_string(temperature.kind), format_double(temperature.scale),
+                     temperature.length);
+}
+
 std::string describe_layer(const LayerSpec& layer) {
   const PositionSpec& position = layer.position;
   std::vector<std::string> parts = {position.kind};
@@ -44,6 +56,12 @@ std::string describe_layer(const LayerSpec& layer) {
     parts.push_back("scaling=" + describe_scaling(position));
   }
   for (const auto& [name, value] : position.options) parts.push_back(name + "=" + value);
+  if (position.remap.method != "none") parts.push_back("remap=" + describe_remap(position));
+  if (position.temperature.kind != rope::TemperatureKind::kNone) {
+    parts.push_back("temperature=" + describe_temperature(position.temperature));
+  }
+  if (!layer.softmax_attention) parts.push_back("no_softmax_attention");
+  if (layer.chunk) parts.push_back(fmt::format("chunk={}", *layer.chunk));
   if (layer.window) parts.push_back(fmt::format("window={}", *layer.window));
   if (layer.softmax_scale) parts.push_back("softmax_scale=" + format_double(*layer.softmax_scale));
   return join(parts, " ");

@@ -35,6 +35,14 @@ class ConfigFieldWriter {
   void field(const char* name, std::optional<Value>& value) {
     out_[name] = value ? ordered_json(*value) : ordered_json(nullptr);
   }
+  /// Younger than the format: written only where it is set, so that older builds read what they can run.
+  void added(const char* name, std::optional<std::int64_t>& value) {
+    if (value) out_[name] = *value;
+  }
+  void added(const char* name, rope::QueryTemperature& value) {
+    if (value.kind != rope::TemperatureKind::kNone) object(name, value);
+  }
+  void kind(const char* name, rope::TemperatureKind& value) { out_[name] = std::string(rope::to_string(value)); }
   template <typename Enum, std::size_t n>
   void choice(const char* name, Enum& value, const std::string_view (&names)[n]) {
     out_[name] = std::string(names[static_cast<std::size_t>(value)]);
@@ -78,6 +86,18 @@ class ConfigFieldReader {
   }
   void field(const char* name, std::optional<std::int64_t>& value) { value = in_.integer(name); }
   void field(const char* name, std::optional<double>& value) { value = in_.real(name); }
+  void added(const char* name, std::optional<std::int64_t>& value) { value = in_.integer(name); }
+  void added(const char* name, rope::QueryTemperature& value) {
+    if (in_.has(name)) object(name, value);
+  }
+  void kind(const char* name, rope::TemperatureKind& value) {
+    const std::string text = needed(name, in_.text(name));
+    try {
+      value = rope::parse_temperature_kind(text);
+    } catch (const ConfigError& error) {
+      in_.fail(name, fmt::format("= '{}': {}", text, error.what()));
+    }
+  }
 
   template <typename Enum, std::size_t n>
   void choice(const char* name, Enum& value, const std::string_view (&names)[n]) {
@@ -142,6 +162,13 @@ void visit_fields(Visitor& v, ScalingSpec& s) {
 }
 
 template <typename Visitor>
+void visit_fields(Visitor& v, rope::QueryTemperature& t) {
+  v.kind("kind", t.kind);
+  v.field("scale", t.scale);
+  v.field("length", t.length);
+}
+
+template <typename Visitor>
 void visit_fields(Visitor& v, PositionSpec& p) {
   v.field("kind", p.kind);
   v.choice("layout", p.layout, kLayoutNames);
@@ -150,6 +177,7 @@ void visit_fields(Visitor& v, PositionSpec& p) {
   v.field("rope_base", p.rope_base);
   v.object("scaling", p.scaling);
   v.field("options", p.options);
+  v.added("temperature", p.temperature);
 }
 
 template <typename Visitor>
@@ -159,6 +187,7 @@ void visit_fields(Visitor& v, LayerSpec& l) {
   v.field("d_head", l.d_head);
   v.field("d_ff", l.d_ff);
   v.field("window", l.window);
+  v.added("chunk", l.chunk);
   v.field("softmax_scale", l.softmax_scale);
   v.object("position", l.position);
 }
@@ -199,6 +228,9 @@ void check_fathom_layer(const LayerSpec& layer, const std::string& where, std::s
   }
   if (layer.window && *layer.window < 1) {
     throw ModelError(fmt::format("model: {}: layers[{}].window = {} must be above 0", where, index, *layer.window));
+  }
+  if (layer.chunk && *layer.chunk < 1) {
+    throw ModelError(fmt::format("model: {}: layers[{}].chunk = {} must be above 0", where, index, *layer.chunk));
   }
   check_declared_position(layer.position, where);
 }

@@ -6,16 +6,9 @@
 
 namespace fathom::checkpoint {
 
-/// Sizes, heads and norm from `ARCH.block_count`, `embedding_length`, `context_length`, `attention.head_count` (also
-/// per layer), …, and the vocabulary from the embedding's rows. \throws ModelError  naming the key that is missing or
-/// out of range.
-DecoderConfig read_gguf_decoder(const GgufFile& file, const std::string& arch);
-
-/// Rotation from `ARCH.rope.*` and the tensors rope_freqs, rope_factors_short and rope_factors_long, as llama.cpp
-/// computes it. \param layout  of the family: it does not stand in the file.
-PositionSpec read_gguf_rope(const GgufFile& file, const std::string& arch, RopeLayout layout, DecoderConfig& config);
-
-/// A metadata integer. \throws ModelError  if absent, or outside low..high.
-std::int64_t required_gguf_integer(const GgufFile& file, const std::string& key, std::int64_t low, std::int64_t high);
+/// The resolved positions (gguf_positions.h) with what running a decoder needs besides: norm, feed-forward widths, and
+/// the vocabulary from the embedding's rows.
+/// \throws ModelError  naming the key that is missing or out of range, or a layer that is not plain softmax attention.
+DecoderConfig read_gguf_decoder(const GgufFile& file);
 
 }  // namespace fathom::checkpoint

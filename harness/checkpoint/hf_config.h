@@ -6,17 +6,15 @@
 
 namespace fathom::checkpoint {
 
-/// Sizes, heads, norm and activation: hidden_size, num_hidden_layers, num_attention_heads, num_key_value_heads,
-/// head_dim, intermediate_size, vocab_size, max_position_embeddings, rms_norm_eps, hidden_act, tie_word_embeddings. The
-/// layers are alike. \throws ModelError  naming the key that is missing or out of range.
+/// The resolved positions (hf_positions.h) with what running a decoder needs besides: hidden_size, vocab_size,
+/// intermediate_size, rms_norm_eps, hidden_act, tie_word_embeddings. Here no size may be left out.
+/// \throws ModelError  naming the key that is missing or out of range.
 DecoderConfig read_hf_decoder(const JsonObject& config);
 
-/// Rotation of a whole-model rope block: `rope_parameters` (5) or `rope_scaling` with `rope_theta` beside it (4).
-/// \param d_head           width that partial_rotary_factor refers to.
-/// \param claimed_context  max_position_embeddings.
-/// \param warnings         receives keys of the block that no one reads.
-/// \throws ModelError  naming key and value of an unknown type, a missing or contradictory key.
-PositionSpec read_hf_rope(const JsonObject& config, std::int64_t d_head, std::int64_t claimed_context,
-                          std::vector<std::string>& warnings);
+/// Refuses a file that asks for something the class of its model_type does not do, and that transformers would
+/// silently ignore. \param class_name  what `architectures` must hold, where it is given.
+/// \throws ModelError  naming the key.
+void refuse_foreign_keys(const JsonObject& config, const std::string& class_name,
+                         const std::vector<std::string>& foreign_keys);
 
 }  // namespace fathom::checkpoint

@@ -67,7 +67,7 @@ JsonObject JsonObject::parse(std::string_view text, const std::string& where, in
 }
 
 void JsonObject::fail(std::string_view key, const std::string& problem) const {
-  throw ModelError(fmt::format("model: {}: {}{} {}", where_, prefix_, key, problem));
+  throw ModelError(fmt::format("model: {}: {}{} {}", where_, prefix_, stored_name(key), problem));
 }
 
 std::vector<std::string> JsonObject::keys() const {
@@ -79,7 +79,7 @@ std::vector<std::string> JsonObject::keys() const {
 std::vector<std::string> JsonObject::unread_keys() const {
   std::vector<std::string> out;
   for (const std::string& key : keys()) {
-    if (read_.count(key) == 0) out.push_back(key);
+    if (read_.count(key) == 0 && defaulted_.count(key) == 0) out.push_back(key);
   }
   return out;
 }
@@ -88,10 +88,37 @@ std::string JsonObject::dump() const {
   return as_json(object_).dump();
 }
 
+std::string JsonObject::stored_name(std::string_view key) const {
+  const auto renamed = names_.find(key);
+  const bool under_own_name = as_json(object_).contains(std::string(key)) && defaulted_.count(key) == 0;
+  return renamed == names_.end() || under_own_name ? std::string(key) : renamed->second;
+}
+
+JsonObject JsonObject::with_names(std::map<std::string, std::string, std::less<>> names) const {
+  JsonObject out = *this;
+  out.names_ = std::move(names);
+  return out;
+}
+
+JsonObject JsonObject::with_defaults(const JsonObject& defaults) const {
+  auto document = std::make_shared<Document>();
+  document->root = as_json(object_);
+  JsonObject out = *this;
+  for (const auto& entry : as_json(defaults.object_).items()) {
+    if (document->root.contains(entry.key()) || document->root.contains(stored_name(entry.key()))) continue;
+    document->root[entry.key()] = entry.value();
+    out.defaulted_.insert(entry.key());
+  }
+  out.object_ = &document->root;
+  out.document_ = std::move(document);
+  return out;
+}
+
 const void* JsonObject::find(std::string_view key) const {
-  read_.insert(std::string(key));
   const json& object = as_json(object_);
-  const auto found = object.find(std::string(key));
+  const std::string stored = is_default(key) ? std::string(key) : stored_name(key);
+  read_.insert(stored);
+  const auto found = object.find(stored);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
@@ -218,6 +245,15 @@ bool JsonObject::is_text(std::string_view key) const {
   const json& object = as_json(object_);
   const auto found = object.find(std::string(key));
   return found != object.end() && found->is_string();
+}
+
+bool JsonObject::is_off(std::string_view key) const {
+  const json& object = as_json(object_);
+  const auto found = object.find(std::string(key));
+  if (found == object.end() || found->is_null()) return true;
+  if (found->is_boolean()) return !found->get<bool>();
+  if (found->is_number()) return found->get<double>() == 0;
+  return (found->is_structured() || found->is_string()) && found->empty();
 }
 
 std::int64_t JsonObject::required_integer(std::string_view key, std::int64_t low, std::int64_t high) const {

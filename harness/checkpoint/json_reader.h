@@ -2,6 +2,7 @@
 // Typed access to the JSON of a checkpoint; every failure names the file and the key.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,6 +31,14 @@ class JsonObject {
   /// The object as JSON text.
   std::string dump() const;
 
+  /// The same object, asked by other names: `names` maps a key to the one that stands in the file. A key that is there
+  /// under its own name is found as well. Messages name what the file holds.
+  JsonObject with_names(std::map<std::string, std::string, std::less<>> names) const;
+  /// The same object with the keys of `defaults` that it lacks; a null in the file stays a null.
+  JsonObject with_defaults(const JsonObject& defaults) const;
+  /// True if the value comes from with_defaults().
+  bool is_default(std::string_view key) const { return defaulted_.count(key) != 0; }
+
   // Nothing if absent. \throws ModelError for a value of another kind.
   std::optional<std::int64_t> integer(std::string_view key) const;
   std::optional<double> real(std::string_view key) const;  ///< finite; integers count
@@ -43,6 +52,8 @@ class JsonObject {
   // What kind of value a key has; does not count as asking for it.
   bool is_object(std::string_view key) const;
   bool is_text(std::string_view key) const;
+  /// Absent, null, false, zero, or empty.
+  bool is_off(std::string_view key) const;
 
   /// \throws ModelError  if absent, or outside low..high.
   std::int64_t required_integer(std::string_view key, std::int64_t low, std::int64_t high) const;
@@ -63,12 +74,16 @@ class JsonObject {
   JsonObject(std::shared_ptr<const Document> document, const void* object, std::string where, std::string prefix);
   const void* find(std::string_view key) const;
   const void* find_list(std::string_view key) const;
+  /// Name under which the file holds a key.
+  std::string stored_name(std::string_view key) const;
 
   std::shared_ptr<const Document> document_;
   const void* object_;  ///< inside the document
   std::string where_;
   std::string prefix_;  ///< of the keys in messages, for example "rope_scaling."
-  mutable std::set<std::string, std::less<>> read_;
+  std::map<std::string, std::string, std::less<>> names_;
+  std::set<std::string, std::less<>> defaulted_;
+  mutable std::set<std::string, std::less<>> read_;  ///< as stored
 };
 
 }  // namespace fathom::checkpoint

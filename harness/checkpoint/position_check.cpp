@@ -9,6 +9,7 @@ namespace fathom::checkpoint {
 void check_declared_position(const PositionSpec& position, const std::string& where) {
   try {
     resolve_frequencies(position, 1);
+    rope::check_temperature(position.temperature);
   } catch (const ConfigError& error) {
     throw ModelError(fmt::format("model: {}: {}", where, error.what()));
   }

@@ -6,7 +6,8 @@
 
 namespace fathom::checkpoint {
 
-/// Resolves the position once. \throws ModelError  in the file's name for what the scaling method refuses.
+/// Resolves the position once. \throws ModelError  in the file's name for what the scaling method or the temperature
+/// refuses.
 void check_declared_position(const PositionSpec& position, const std::string& where);
 
 }  // namespace fathom::checkpoint

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/checkpoint/checkpoint.h"
 #include "harness/checkpoint/inspect.h"
 #include "harness/cli/command_entries.h"
-#include "harness/cli/console.h"
+#include "harness/cli/model_config.h"
 #include "harness/cli/position_settings.h"
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
@@ -15,42 +15,90 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Layers that read alike are shown as one line.
-std::string layer_line(const ordered_json& layer) {
-  const auto text = [&layer](const char* key) {
-    const ordered_json& value = layer.at(key);
-    return value.is_null() ? std::string("-") : value.is_string() ? value.get<std::string>() : value.dump();
-  };
-  std::string line =
-      fmt::format("{:<9} {:<12} rotary {:<4} heads {}/{} x {}  attention factor {}  softmax scale {}  window {}",
-                  text("position"), text("layout"), text("rotary_dim"), text("n_heads"), text("n_kv_heads"),
-                  text("d_head"), text("attention_factor"), text("softmax_scale"), text("window"));
-  const ordered_json& inv_freq = layer.at("inv_freq");
-  if (!inv_freq.empty()) {
-    line += fmt::format("  inv_freq {:.6g} … {:.6g}", inv_freq.front().get<double>(), inv_freq.back().get<double>());
-  }
-  return line;
+constexpr double kFullTurn = 6.283185307179586476925286766559;
+
+std::string shown(const ordered_json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump();
 }
 
-void print_inspection(const ordered_json& model) {
-  fmt::print("{}  ({})\nclaimed context {}, trained context {}, {} layers\n", model.at("name").get<std::string>(),
-             model.at("architecture").get<std::string>(), model.at("claimed_context").dump(),
-             model.at("trained_context").is_null() ? "unknown" : model.at("trained_context").dump(),
-             model.at("n_layers").dump());
-  const auto& layers = model.at("layers");
-  for (std::size_t begin = 0; begin < layers.size();) {
-    std::size_t end = begin + 1;
-    while (end < layers.size() && layer_line(layers[end]) == layer_line(layers[begin])) ++end;
-    const std::string range =
-        end - begin == 1 ? fmt::format("layer {}", begin) : fmt::format("layers {}-{}", begin, end - 1);
-    fmt::print("{:<13} {}\n", range, layer_line(layers[begin]));
-    begin = end;
+/// Lists would bury the rest: their ends and their length.
+std::string shown_briefly(const ordered_json& value) {
+  if (!value.is_array() || value.size() <= 4) return shown(value);
+  return fmt::format("[{}, {}, …, {}: {} values]", shown(value[0]), shown(value[1]), shown(value.back()), value.size());
+}
+
+std::string shown_object(const ordered_json& object) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : object.items()) parts.push_back(fmt::format("{} {}", key, shown_briefly(value)));
+  return join(parts, ", ");
+}
+
+std::string rotation_line(const ordered_json& layer) {
+  const ordered_json& inv_freq = layer.at("inv_freq");
+  double slowest = inv_freq.front().get<double>();
+  for (const auto& theta : inv_freq) {
+    if (theta.get<double>() > 0) slowest = std::min(slowest, theta.get<double>());
   }
+  return fmt::format(
+      "\n    resolved: inv_freq {:.6g} … {:.6g} ({} channels, longest period {:.4g} tokens), attention "
+      "factor {}",
+      inv_freq.front().get<double>(), inv_freq.back().get<double>(), inv_freq.size(), kFullTurn / slowest,
+      shown(layer.at("attention_factor")));
+}
+
+/// Declared and resolved values of one layer; layers with the same text are shown together.
+std::string layer_text(const ordered_json& layer) {
+  const auto text = [&layer](const char* key) { return shown(layer.at(key)); };
+  std::string out = fmt::format("  {}", text("position"));
+  const bool rotates = !layer.at("inv_freq").empty();
+  if (rotates) out += fmt::format(", {} of {} lanes, {}", text("rotary_dim"), text("d_head"), text("layout"));
+  out += fmt::format("; heads {}/{} x {}; window {}; softmax scale {}", text("n_heads"), text("n_kv_heads"),
+                     text("d_head"), text("window"), text("softmax_scale"));
+  if (!layer.at("parameters").empty()) out += "\n    declared: " + shown_object(layer.at("parameters"));
+  return rotates ? out + rotation_line(layer) : out;
+}
+
+/// "0-4, 6-10" for the layers of a group.
+std::string shown_ranges(const std::vector<std::size_t>& layers) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[end - 1] + 1) ++end;
+    parts.push_back(end == i + 1 ? std::to_string(layers[i]) : fmt::format("{}-{}", layers[i], layers[end - 1]));
+    i = end;
+  }
+  return join(parts, ", ");
+}
+
+void print_layers(const ordered_json& layers) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // in the order of their first layers
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string text = layer_text(layers[i]);
+    const auto same = [&text](const auto& group) { return group.first == text; };
+    auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) found = groups.insert(groups.end(), {text, {}});
+    found->second.push_back(i);
+  }
+  for (const auto& [text, members] : groups) {
+    fmt::print("{} {} ({} of {})\n{}\n", members.size() == 1 ? "layer" : "layers", shown_ranges(members),
+               members.size(), layers.size(), text);
+  }
+}
+
+void print_inspection(const ordered_json& model, std::int64_t seq_len) {
+  fmt::print("{}  ({})\nclaimed context {}, trained context {}, {} layers; at {} tokens:\n",
+             model.at("name").get<std::string>(), model.at("architecture").get<std::string>(),
+             shown(model.at("claimed_context")),
+             model.at("trained_context").is_null() ? "unknown" : model.at("trained_context").dump(),
+             model.at("n_layers").dump(), seq_len);
+  print_layers(model.at("layers"));
   for (const auto& warning : model.at("warnings")) fmt::print("warning: {}\n", warning.get<std::string>());
 }
 
 int run_inspect(const Arguments& arguments) {
-  checkpoint::DecoderConfig config = checkpoint::read_config(find_model_path(*arguments.get("MODEL")));
+  checkpoint::DecoderConfig config = read_model_or_preset(*arguments.get("MODEL"));
   const std::int64_t seq_len =
       arguments.integer("seq-len", 1, INT64_C(1) << 40).value_or(std::max<std::int64_t>(1, config.claimed_context));
   config = apply_position_settings(config, arguments.all("set"), seq_len);
@@ -58,7 +106,7 @@ int run_inspect(const Arguments& arguments) {
   if (arguments.has("json")) {
     fmt::print("{}\n", json);
   } else {
-    print_inspection(ordered_json::parse(json));
+    print_inspection(ordered_json::parse(json), seq_len);
   }
   return static_cast<int>(ExitCode::kOk);
 }
@@ -68,12 +116,14 @@ int run_inspect(const Arguments& arguments) {
 CommandEntry entries::inspect_entry() {
   return {"inspect",
           "what was resolved from a checkpoint's configuration, layer by layer",
-          "Reads a .gguf file, a checkpoint folder or a bare config.json (no weights needed) and shows position "
-          "scheme, layout,\n"
-          "rotary width, frequencies, attention factor and softmax scale in force at a sequence length.",
+          "Reads a .gguf file, a checkpoint folder, a bare config.json (no weights needed) or a preset, and shows "
+          "position scheme,\n"
+          "layout, rotary width, frequencies, attention factor, windows and softmax scale in force at a sequence "
+          "length,\n"
+          "also of architectures whose decoder this build cannot run.",
           {"fathom inspect SmolLM2-135M-Instruct.Q4_1.gguf", "fathom inspect config.json --seq-len 16384 --json",
-           "fathom inspect config.json --set scaling=yarn --set scaling.factor=4"},
-          {{"MODEL", ".gguf file, folder with config.json, or a config.json"}},
+           "fathom inspect config.json --set scaling=yarn --set scaling.factor=4", "fathom inspect Llama-3.1-8B"},
+          {{"MODEL", ".gguf file, folder with config.json, a config.json, or a preset (`fathom list presets`)"}},
           {{"seq-len", "N", "sequence length that decides length-dependent methods (default: the claimed context)", {}},
            {"set", "KEY=VALUE", "rope.base, scaling or scaling.*; may be repeated", {}, OptionSpec::Count::kRepeated},
            {"json", "", "machine-readable", {}}},

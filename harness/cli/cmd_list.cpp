@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/presets.h"
 #include "harness/cli/command_entries.h"
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
+#include "harness/core/text_util.h"
 #include "harness/position/position_registry.h"
 #include "harness/rope/rope_scaling.h"
 #include "harness/scoring/scorer.h"
@@ -83,6 +86,55 @@ ordered_json list_models() {
   return json;
 }
 
+/// The layer whose figures stand for a preset: one that rotates and sees everything, else one that rotates, else one
+/// with softmax attention.
+const checkpoint::LayerSpec& telling_layer(const checkpoint::DecoderConfig& config) {
+  const auto rank = [](const checkpoint::LayerSpec& layer) {
+    return (layer.softmax_attention ? 4 : 0) + (layer.position.rotary_dim > 0 ? 2 : 0) + (layer.window ? 0 : 1);
+  };
+  return *std::max_element(config.layers.begin(), config.layers.end(),
+                           [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
+}
+
+std::string scaling_summary(const checkpoint::PositionSpec& position) {
+  const checkpoint::ScalingSpec& scaling = position.scaling;
+  if (position.rotary_dim == 0 || scaling.method == "none") return "none";
+  std::string out = scaling.method;
+  if (scaling.factor != 1) out += " x" + format_double(scaling.factor);
+  return scaling.original_context > 0 ? fmt::format("{} from {}", out, scaling.original_context) : out;
+}
+
+ordered_json preset_json(const checkpoint::ModelPreset& preset) {
+  const checkpoint::LayerSpec& layer = telling_layer(preset.config);
+  const checkpoint::PositionSpec& position = layer.position;
+  const bool rotates = position.rotary_dim > 0;
+  const std::string claimed = preset.claimed > 0 ? std::to_string(preset.claimed) : "-";
+  ordered_json out = {{"name", preset.name}};
+  out["summary"] =
+      fmt::format("{:<8} {:>3} layers, heads {}/{} x {}, rotary {}, theta {}, scaling {}, claimed {}", position.kind,
+                  preset.config.n_layers(), layer.n_heads, layer.n_kv_heads, layer.d_head, position.rotary_dim,
+                  rotates ? format_double(position.rope_base) : "-", scaling_summary(position), claimed);
+  out["architecture"] = preset.config.architecture;
+  out["position"] = position.kind;
+  out["layers"] = preset.config.n_layers();
+  out["n_heads"] = layer.n_heads;
+  out["n_kv_heads"] = layer.n_kv_heads;
+  out["d_head"] = layer.d_head;
+  out["rotary_dim"] = position.rotary_dim;
+  out["theta"] = rotates ? ordered_json(position.rope_base) : ordered_json(nullptr);
+  out["scaling"] = scaling_summary(position);
+  out["claimed_context"] = preset.claimed > 0 ? ordered_json(preset.claimed) : ordered_json(nullptr);
+  out["source"] = preset.source;
+  if (!preset.note.empty()) out["note"] = preset.note;
+  return out;
+}
+
+ordered_json list_presets() {
+  ordered_json json = ordered_json::array();
+  for (const checkpoint::ModelPreset& preset : checkpoint::model_presets()) json.push_back(preset_json(preset));
+  return json;
+}
+
 ordered_json list_scorers() {
   ordered_json json = ordered_json::array();
   for (const scoring::ScorerEntry& entry : scoring::scorers().entries()) json.push_back(named_json(entry));
@@ -109,7 +161,7 @@ ordered_json list_options() {
 const std::map<std::string, ordered_json (*)()>& listings() {
   static const std::map<std::string, ordered_json (*)()> table = {
       {"tasks", list_tasks},     {"positions", list_positions}, {"scalings", list_scalings}, {"models", list_models},
-      {"scorers", list_scorers}, {"reports", list_reports},     {"options", list_options}};
+      {"presets", list_presets}, {"scorers", list_scorers},     {"reports", list_reports},   {"options", list_options}};
   return table;
 }
 
@@ -123,7 +175,7 @@ void print_listing(const ordered_json& items) {
     if (item.contains("version")) head += fmt::format(" v{}", plain(item["version"]));
     if (item.contains("summary")) head += "  " + plain(item["summary"]);
     fmt::print("{}\n", head);
-    for (const char* key : {"group", "variants", "formats", "source"}) {
+    for (const char* key : {"group", "variants", "formats", "source", "note"}) {
       if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", key, plain(item[key]));
     }
     if (!item.contains("options")) continue;
@@ -174,10 +226,10 @@ int run_list(const Arguments& arguments) {
 
 CommandEntry entries::list_entry() {
   return {"list",
-          "tasks, positions, scalings, models, scorers, reports, options: what this build knows",
+          "tasks, positions, scalings, models, presets, scorers, reports, options: what this build knows",
           "Printed from the registries themselves, so it can't be stale.",
           {"fathom list tasks", "fathom list scalings --json", "fathom list options --format markdown"},
-          {{"WHAT", "tasks, positions, scalings, models, scorers, reports or options"}},
+          {{"WHAT", "tasks, positions, scalings, models, presets, scorers, reports or options"}},
           {{"format", "NAME", "text (default), json, or markdown (options only)", {"text", "json", "markdown"}},
            {"json", "", "same as --format json", {}}},
           run_list};

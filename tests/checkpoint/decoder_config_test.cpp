@@ -160,13 +160,31 @@ TEST_CASE("describe_position: equal neighbours share a line, every setting shows
   config = apply_override(config, scaled("dynamic", 2));
   CHECK(describe_position(config) ==
         "layer 0: rope layout=split_half side=prefix rotary_dim=64 base=10000 "
-        "scaling=dynamic(factor=2;original_context=4096;mode=consistent)\n"
+        "scaling=dynamic(factor=2;original_context=4096;mode=consistent;alpha=continuous)\n"
         "layer 1: rope layout=split_half side=prefix rotary_dim=64 base=10000 "
-        "scaling=dynamic(factor=2;original_context=4096;mode=consistent) window=16\n"
+        "scaling=dynamic(factor=2;original_context=4096;mode=consistent;alpha=continuous) window=16\n"
         "layer 2: rope layout=split_half side=prefix rotary_dim=64 base=10000 "
-        "scaling=dynamic(factor=2;original_context=4096;mode=consistent)");
+        "scaling=dynamic(factor=2;original_context=4096;mode=consistent;alpha=continuous)");
   config.layers[1].window.reset();
   CHECK(describe_position(config).rfind("layers 0-2: rope ", 0) == 0);
+}
+
+TEST_CASE("describe_position: remap, temperature, chunk and missing softmax are part of an identity",
+          "[checkpoint][config]") {
+  DecoderConfig config = rope_model();
+  const std::string plain = describe_position(config);
+  config.layers[0].position.remap.method = "rerope";
+  CHECK(describe_position(config).find("remap=rerope(window=2048)") != std::string::npos);
+  config = rope_model();
+  config.layers[1].position.temperature = {rope::TemperatureKind::kLlama4, 0.1, 8192};
+  CHECK(describe_position(config).find("nope temperature=llama4(scale=0.1;length=8192)") != std::string::npos);
+  config = rope_model();
+  config.layers[2].chunk = 64;
+  CHECK(describe_position(config).find(" chunk=64") != std::string::npos);
+  config = rope_model();
+  config.layers[1].softmax_attention = false;
+  CHECK(describe_position(config).find("nope no_softmax_attention") != std::string::npos);
+  CHECK(describe_position(rope_model()) == plain);
 }
 
 }  // namespace

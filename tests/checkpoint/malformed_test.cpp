@@ -1,13 +1,17 @@
 // Damaged files: whatever byte is missing or changed, the answer is an error or a valid file, never a crash.
 
 #include <algorithm>
+#include <filesystem>
 
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/checkpoint/gguf_file.h"
+#include "harness/checkpoint/inspect.h"
 #include "harness/checkpoint/safetensors_file.h"
 #include "harness/core/random.h"
-#include "tests/checkpoint/file_builders.h"
+#include "tests/checkpoint/config_builders.h"
 #include "tests/support/catch.h"
+#include "tests/support/golden.h"
+#include "tests/support/shared_dir.h"
 
 namespace fathom::checkpoint {
 namespace {
@@ -105,6 +109,84 @@ TEST_CASE("open_checkpoint: a spoiled GGUF on disk gives an error of the program
     }
   }
   CHECK(refused > 30);
+}
+
+/// Values that a hand or a converter may leave in a config.json.
+nlohmann::json odd_value(RngStream& random) {
+  const std::vector<nlohmann::json> values = {nullptr,
+                                              true,
+                                              false,
+                                              0,
+                                              -1,
+                                              1,
+                                              2,
+                                              3,
+                                              63,
+                                              1e300,
+                                              -0.5,
+                                              "",
+                                              "8",
+                                              "yarn",
+                                              {},
+                                              nlohmann::json::array(),
+                                              {1, 0, 1},
+                                              {"full_attention"},
+                                              nlohmann::json::object(),
+                                              INT64_MAX,
+                                              INT64_MIN,
+                                              1e-30};
+  return values[random.uniform_index(values.size())];
+}
+
+/// Changes one to three values, some of them inside a nested object.
+nlohmann::json spoil_config(nlohmann::json config, RngStream& random) {
+  const std::uint64_t n = 1 + random.uniform_index(3);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    nlohmann::json* object = &config;
+    for (int depth = 0; depth < 3 && !object->empty(); ++depth) {
+      auto entry = object->begin();
+      std::advance(entry, static_cast<std::ptrdiff_t>(random.uniform_index(object->size())));
+      if (entry->is_object() && random.uniform_index(4) != 0) {
+        object = &*entry;
+        continue;
+      }
+      if (random.uniform_index(5) == 0) {
+        object->erase(entry);
+      } else {
+        *entry = odd_value(random);
+      }
+      break;
+    }
+  }
+  return config;
+}
+
+TEST_CASE("hf positions: a spoiled config.json gives an error of the program or a usable answer",
+          "[checkpoint][malformed]") {
+  FATHOM_NEEDS_SHARED("fixtures/tiny/llama/config.json");
+  RngStream random(RngKey("malformed config"));
+  int refused = 0, resolved = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_path("fixtures/tiny"))) {
+    for (const char* name : {"/config.json", "/config_v4.json"}) {
+      const std::string path = entry.path().string() + name;
+      if (!std::filesystem::exists(path)) continue;
+      const nlohmann::json config = test::read_json_file(path);
+      for (int round = 0; round < 150; ++round) {
+        const nlohmann::json spoiled = spoil_config(config, random);
+        INFO(spoiled.dump());
+        try {
+          const DecoderConfig got = test::resolve(spoiled);
+          inspect_json(got, 1000);
+          describe_position(got);
+          ++resolved;
+        } catch (const ModelError&) {
+          ++refused;
+        }
+      }
+    }
+  }
+  CHECK(refused > 1000);
+  CHECK(resolved > 1000);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "harness/checkpoint/checkpoint.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "tests/checkpoint/file_builders.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
@@ -159,7 +160,9 @@ TEST_CASE("gguf llama: what is missing or contradictory is named", "[checkpoint]
   using test::GgufBuilder;
   CHECK(open_error(GgufBuilder().bytes()) == "tiny.gguf: general.architecture is missing");
   CHECK(open_error(GgufBuilder().text("general.architecture", "qwen9").bytes()) ==
-        "tiny.gguf: general.architecture = 'qwen9' is not supported; supported: llama");
+        "tiny.gguf: general.architecture = 'qwen9' is not supported; decoders of this build: llama");
+  CHECK(contains(open_error(GgufBuilder().text("general.architecture", "qwen2").bytes()),
+                 "'qwen2' cannot be run by this build; `fathom inspect` shows its positions"));
   CHECK(contains(open_error(GgufBuilder().text("general.architecture", "llama").bytes()),
                  "llama.block_count is missing"));
   CHECK(with([](GgufBuilder& b) { b.uint32("llama.expert_count", 8); }) ==
@@ -193,8 +196,8 @@ TEST_CASE("gguf llama: per-layer head counts", "[checkpoint][open]") {
       .uint32("llama.attention.value_length", 2)
       .float32("llama.attention.layer_norm_rms_epsilon", 0.5f)
       .floats("token_embd.weight", {8, 3}, std::vector<float>(24));
-  const test::TemporaryFolder folder("layers");
-  const DecoderConfig config = read_config(folder.write("m.gguf", builder.bytes()));
+  const std::string bytes = builder.bytes();
+  const DecoderConfig config = read_gguf_decoder(GgufFile::parse(bytes, "m.gguf"));
   CHECK(config.layers[0].n_heads == 4);
   CHECK(config.layers[1].n_heads == 2);
   CHECK(config.layers[1].n_kv_heads == 2);

@@ -35,7 +35,8 @@ std::string smollm2_path() {
 
 TEST_CASE("SmolLM2: configuration", "[checkpoint][real]") {
   FATHOM_NEEDS_SMOLLM2(path);
-  const DecoderConfig config = read_config(path);
+  const DecoderConfig config = open_checkpoint(path)->config();
+  CHECK(read_config(path).warnings.empty());
   CHECK(config.architecture == "llama");
   CHECK(config.n_layers() == 30);
   CHECK(config.d_model == 576);

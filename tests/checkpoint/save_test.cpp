@@ -111,6 +111,27 @@ TEST_CASE("fathom config: every field survives writing and reading", "[checkpoin
   CHECK(fathom_config_json(got) == fathom_config_json(config));
 }
 
+TEST_CASE("fathom config: temperature and chunk are written where they are set, and files without them are read",
+          "[checkpoint][save]") {
+  const test::TemporaryFolder folder("save");
+  DecoderConfig config = unusual_config();
+  const std::string older = fathom_config_json(config);
+  CHECK(older.find("temperature") == std::string::npos);
+  CHECK(older.find("chunk") == std::string::npos);
+  config.layers[0].position.temperature = {rope::TemperatureKind::kLlama4, 0.1, 8192};
+  config.layers[0].chunk = 64;
+  config.layers[0].position.remap.method = "rerope";
+  const std::string text = fathom_config_json(config);
+  CHECK(text.find("rerope") == std::string::npos);  // a matter of test time
+  const DecoderConfig got = read_config(folder.write("config.json", text));
+  CHECK(got.layers[0].position.temperature.kind == rope::TemperatureKind::kLlama4);
+  CHECK(got.layers[0].position.temperature.scale == 0.1);
+  CHECK(got.layers[0].position.temperature.length == 8192);
+  CHECK(got.layers[0].chunk == 64);
+  CHECK(got.layers[1].position.temperature.kind == rope::TemperatureKind::kNone);
+  CHECK(read_config(folder.write("config.json", older)).layers[0].chunk == std::nullopt);
+}
+
 std::string spoiled_error(const std::string& from, const std::string& to) {
   const test::TemporaryFolder folder("save");
   std::string text = fathom_config_json(unusual_config());

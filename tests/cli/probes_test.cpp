@@ -22,7 +22,8 @@ json json_of(const ProcessResult& result) {
 
 TEST_CASE("cli: list prints every registry as text and JSON", "[cli]") {
   const Workspace work;
-  for (const std::string what : {"tasks", "positions", "scalings", "models", "scorers", "reports", "options"}) {
+  for (const std::string what :
+       {"tasks", "positions", "scalings", "models", "presets", "scorers", "reports", "options"}) {
     CHECK_FALSE(json_of(work.run({"list", what, "--json"})).empty());
     CHECK(work.run({"list", what}).exit_code == 0);
   }
@@ -60,6 +61,42 @@ TEST_CASE("cli: inspect works on a bare config.json and follows --set", "[cli][i
       json_of(work.run({"inspect", "config.json", "--json", "--set", "scaling=linear", "--set", "scaling.factor=4"}));
   CHECK(linear.at("layers").at(0).at("inv_freq").at(0) == 0.25);
   CHECK(work.run({"inspect", "config.json", "--set", "scaling=linear", "--set", "scaling.fator=4"}).exit_code == 2);
+}
+
+TEST_CASE("cli: inspect names the folder of a config.json given without one", "[cli][inspect]") {
+  const Workspace work;
+  work.write("config.json", R"({"model_type": "llama", "head_dim": 16, "rope_theta": 10000.0})");
+  const json bare = json_of(work.run({"inspect", "config.json", "--json"}));
+  CHECK_FALSE(bare.at("name").get<std::string>().empty());
+  CHECK(bare.at("claimed_context").is_null());
+  CHECK(bare.at("layers").at(0).at("n_heads").is_null());
+  CHECK(bare.at("warnings").size() == 2);
+}
+
+TEST_CASE("cli: inspect shows positions of a model that logits refuses to run", "[cli][inspect]") {
+  const Workspace work;
+  work.write("config.json", R"({"model_type": "bloom", "hidden_size": 64, "n_layer": 2, "n_head": 4})");
+  const json bloom = json_of(work.run({"inspect", ".", "--json"}));
+  CHECK(bloom.at("layers").at(1).at("position") == "alibi");
+  CHECK(bloom.at("layers").at(1).at("parameters").at("slopes") == json({0.25, 0.0625, 0.015625, 0.00390625}));
+  const ProcessResult refused = work.run({"logits", ".", "--ids", "1,2"});
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.err.find("model_type = 'bloom' cannot be run by this build") != std::string::npos);
+}
+
+TEST_CASE("cli: presets are listed and inspected by name", "[cli][inspect]") {
+  const Workspace work;
+  CHECK(json_of(work.run({"list", "presets", "--json"})).size() == 63);
+  const json llama = json_of(work.run({"inspect", "Llama-3.1-8B", "--json"}));
+  CHECK(llama.at("claimed_context") == 131072);
+  CHECK(llama.at("trained_context") == 8192);
+  CHECK(llama.at("layers").at(0).at("parameters").at("scaling") == "llama3");
+  const ProcessResult text = work.run({"inspect", "Gemma-3-4B"});
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("layers 5, 11, 17, 23, 29 (5 of 34)") != std::string::npos);
+  const ProcessResult unknown = work.run({"inspect", "Llama-3.1-9B"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.find("did you mean 'Llama-3.1-8B'?") != std::string::npos);
 }
 
 TEST_CASE("cli: logits of a tiny checkpoint equal the reference", "[cli][logits]") {

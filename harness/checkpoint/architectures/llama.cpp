@@ -9,32 +9,26 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig llama_from_json(const JsonObject& config) {
+  refuse_foreign_keys(config, "LlamaForCausalLM",
+                      {"layer_types", "no_rope_layers", "qk_layernorm", "qk_norm", "rope_interleave",
+                       "rope_interleaved", "sliding_window", "use_qk_norm"});
   DecoderConfig out = read_hf_decoder(config);
-  out.architecture = "llama";
   out.attention_bias = config.flag("attention_bias").value_or(false);
   out.attention_out_bias = out.attention_bias;
   out.mlp_bias = config.flag("mlp_bias").value_or(false);
-  const PositionSpec position = read_hf_rope(config, out.layers.front().d_head, out.claimed_context, out.warnings);
-  for (LayerSpec& layer : out.layers) layer.position = position;
   return out;
 }
 
 DecoderConfig llama_from_gguf(const GgufFile& file) {
-  DecoderConfig out = read_gguf_decoder(file, "llama");
+  DecoderConfig out = read_gguf_decoder(file);
   if (const auto experts = file.integer("llama.expert_count"); experts && *experts != 0) {
     file.fail("llama.expert_count", fmt::format("= {}: mixtures of experts are not supported", *experts));
-  }
-  if (const auto window = file.integer("llama.attention.sliding_window"); window && *window != 0) {
-    out.warnings.push_back(
-        fmt::format("{}: llama.attention.sliding_window = {} is not used, as in llama.cpp", file.where(), *window));
   }
   out.tied_head = file.find_tensor("output.weight") == nullptr;
   out.attention_bias = file.find_tensor("blk.0.attn_q.bias") != nullptr;
   out.attention_out_bias = file.find_tensor("blk.0.attn_output.bias") != nullptr;
   out.mlp_bias = file.find_tensor("blk.0.ffn_up.bias") != nullptr;
   // The converter permutes the rows of q and k so that pairs stand side by side; they are used as they are.
-  const PositionSpec position = read_gguf_rope(file, "llama", RopeLayout::kInterleaved, out);
-  for (LayerSpec& layer : out.layers) layer.position = position;
   return out;
 }
 

@@ -1,0 +1,40 @@
+#pragma once
+// What a GGUF file does not say about positions because the loader of its architecture knows it: one row of
+// data/gguf_families.json each, after llama.cpp.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/checkpoint/decoder_config.h"
+
+namespace fathom::checkpoint {
+
+struct GgufFamily {
+  std::string architecture;
+  std::string scheme = "rope";  ///< rope, alibi, learned, t5, nope
+  RopeLayout layout = RopeLayout::kSplitHalf;
+  RotarySide side = RotarySide::kPrefix;
+  bool latent = false;                ///< latent attention: width under key_length_mla, rotated suffix
+  std::int64_t window_pattern = 0;    ///< full iff (i + 1) % n == 0; 0: no windows
+  std::int64_t rope_step = 0;         ///< no rotation iff (i + 1) % n == 0; 0: every layer rotates
+  std::int64_t softmax_interval = 0;  ///< softmax iff (i + 1) % n == 0; 0: every layer
+  std::int64_t chunk = 0;             ///< Llama-4: rotating layers attend within chunks of so many tokens
+  bool windows_rotate_only = false;
+  std::optional<double> swa_base;  ///< theta of window layers, which no scaling touches
+  std::string softmax_scale = "default";
+  std::int64_t model_width_layers = 0;  ///< Gemma's largest size scales by model width / heads: known by its layers
+  std::optional<double> temperature_scale;
+  std::int64_t temperature_length = 0;
+  std::optional<double> max_alibi_bias;
+  bool expects_divisors = false;  ///< Llama-3.1 and later need rope_freqs
+  bool untruncated = false;       ///< the maker's YaRN ramp is not rounded; llama.cpp's is
+};
+
+/// The row of a general.architecture, or null.
+const GgufFamily* find_gguf_family(std::string_view architecture);
+std::vector<std::string> gguf_architectures();
+
+}  // namespace fathom::checkpoint
