@@ -222,7 +222,7 @@ TEST_CASE("hf positions: every row of the table names rules that exist", "[check
   std::size_t resolved = 0, text_only = 0;
   for (const std::string& model_type : hf_model_types()) {
     INFO(model_type);
-    json config = position_config(model_type);
+    json config = position_config(model_type, 192);  // a width whose every share is even
     config.update({{"hybrid_override_pattern", "M*-E"},
                    {"linear_attn_config", {{"full_attn_layers", {4}}}},
                    {"num_key_value_heads", 4},
