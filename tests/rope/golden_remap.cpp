@@ -13,7 +13,8 @@ using nlohmann::json;
 void check_matrix(const std::string& name, const json& c) {
   std::map<std::string, std::string> options;
   for (const auto& [key, value] : c.items()) {
-    if (key != "n" && key != "matrix" && key != "note") options[key] = format_double(value.get<double>());
+    if (key != "n" && key != "matrix" && key != "note")
+      options[key] = value.is_string() ? value.get<std::string>() : format_double(value.get<double>());
   }
   const auto remap = position_remaps().at(name).make(4096, OptionSource("[test]", options));
   const std::int64_t n = c["n"];

@@ -17,26 +17,6 @@ TEST_CASE("ntk: channel 0 keeps its frequency and the last is divided by the who
   CHECK_THAT(scaled.back() / plain.back(), Catch::Matchers::WithinAbs(1.0 / 8, 1e-14));
 }
 
-TEST_CASE("dynamic: the list equals plain RoPE to the bit up to the trained length", "[rope][dynamic]") {
-  const RopeGeometry geometry{64, 10000, 4096};
-  const auto dynamic = scalings().at("dynamic").make(4, {});
-  const auto plain = default_inv_freq(64, 10000);
-  CHECK(dynamic->frequencies(geometry, 1).inv_freq == plain);
-  CHECK(dynamic->frequencies(geometry, 4096).inv_freq == plain);
-  CHECK(dynamic->frequencies(geometry, 4097).inv_freq != plain);
-  CHECK(dynamic->constant_up_to(geometry) == 4096);
-}
-
-TEST_CASE("dynamic: the order in which lengths are asked for does not matter", "[rope][dynamic]") {
-  const RopeGeometry geometry{64, 10000, 4096};
-  const auto up = scalings().at("dynamic").make(2, {});
-  const auto down = scalings().at("dynamic").make(2, {});
-  const auto up_5k = up->frequencies(geometry, 5000).inv_freq;
-  const auto up_8k = up->frequencies(geometry, 8192).inv_freq;
-  CHECK(down->frequencies(geometry, 8192).inv_freq == up_8k);
-  CHECK(down->frequencies(geometry, 5000).inv_freq == up_5k);
-}
-
 TEST_CASE("dynamic: the first Qwen's base grows in steps that double", "[rope][dynamic]") {
   const RopeGeometry geometry{128, 10000, 2048};
   const auto stepped = scalings().at("dynamic").make(1, OptionSource("[test]", {{"alpha", "stepped"}}));
