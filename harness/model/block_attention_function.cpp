@@ -53,6 +53,30 @@ Tensor block_positions(const BlockAttentionInput& input, std::int64_t begin, std
   return shared ? rows.narrow(0, 0, 1) : rows;
 }
 
+/// Index of the first token of each token's sequence, [batch or 1, seq] int64; undefined if every row is one sequence.
+/// A sequence ends where the position does not rise: packed sequences restart, and padding repeats one position.
+Tensor sequence_starts(const Tensor& positions) {
+  const bool shared = positions.size(0) > 1 && positions.stride(0) == 0;
+  const Tensor rows = shared ? positions.narrow(0, 0, 1) : positions;
+  const std::int64_t seq = rows.size(1);
+  if (seq < 2) return {};
+  const Tensor restarts = rows.narrow(1, 1, seq - 1) <= rows.narrow(1, 0, seq - 1);
+  if (!restarts.any().item<bool>()) return {};
+  const Tensor index = torch::arange(1, seq, rows.options()).unsqueeze(0) * restarts;
+  return std::get<0>(torch::cat({torch::zeros_like(rows.narrow(1, 0, 1)), index}, 1).cummax(1)).contiguous();
+}
+
+/// Pairs of a block whose key the query sees, [batch or 1, n_q, n_k] bool.
+Tensor visible_in_block(const BlockAttentionInput& input, const BlockRange& range) {
+  const auto options = torch::TensorOptions().dtype(torch::kInt64).device(input.q.device());
+  const Tensor i = torch::arange(range.q_begin, range.q_begin + range.n_q, options).unsqueeze(1);
+  const Tensor j = torch::arange(range.k_begin, range.k_begin + range.n_k, options).unsqueeze(0);
+  Tensor visible = (j <= i).unsqueeze(0);
+  if (input.window > 0) visible = visible.logical_and(j > i - input.window);
+  if (!input.sequence_starts.defined()) return visible;
+  return visible.logical_and(input.sequence_starts.narrow(1, range.q_begin, range.n_q).unsqueeze(2) <= j);
+}
+
 position::LogitBlock logit_block(const BlockAttentionInput& input, const BlockRange& range) {
   position::LogitBlock block;
   block.q_positions = block_positions(input, range.q_begin, range.n_q);
@@ -60,6 +84,7 @@ position::LogitBlock logit_block(const BlockAttentionInput& input, const BlockRa
   if (input.scheme->needs_q_and_k()) {
     block.q = input.q.narrow(1, range.q_begin, range.n_q).transpose(1, 2);
     block.k = input.k.narrow(1, range.k_begin, range.n_k).transpose(1, 2);
+    block.visible = visible_in_block(input, range);
   }
   if (input.scheme->needs_hidden()) block.q_hidden = input.hidden.narrow(1, range.q_begin, range.n_q);
   return block;
@@ -94,6 +119,10 @@ AttentionBlock kernel_block(const BlockAttentionInput& input, const BlockRange& 
     block.bias = bias.data_ptr<float>();
     block.bias_batch_stride = bias.size(0) == 1 ? 0 : bias.stride(0);
   }
+  if (input.sequence_starts.defined()) {
+    block.sequence_starts = input.sequence_starts.data_ptr<std::int64_t>();
+    block.starts_batch_stride = input.sequence_starts.size(0) == 1 ? 0 : block.seq;
+  }
   return block;
 }
 
@@ -108,11 +137,7 @@ Tensor masked_logits(const BlockAttentionInput& input, const BlockRange& range, 
   const Tensor q = input.q.narrow(1, range.q_begin, range.n_q).transpose(1, 2);
   Tensor s = q.matmul(expanded_heads(input.k, range, q.size(1)).transpose(-1, -2)) * input.softmax_scale;
   if (bias.defined()) s = s + bias;
-  const auto options = torch::TensorOptions().dtype(torch::kInt64).device(q.device());
-  const Tensor i = torch::arange(range.q_begin, range.q_begin + range.n_q, options).unsqueeze(1);
-  const Tensor j = torch::arange(range.k_begin, range.k_begin + range.n_k, options).unsqueeze(0);
-  Tensor hidden = j > i;
-  if (input.window > 0) hidden = hidden.logical_or(j <= i - input.window);
+  const Tensor hidden = visible_in_block(input, range).logical_not().unsqueeze(1);
   return s.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
 
@@ -180,17 +205,27 @@ Tensor backward_block_on_torch(const BlockAttentionInput& input, const BlockRang
   return d_s;
 }
 
+/// Copies of a bias gradient that rows of the batch add to at the same time: enough for 16 cores.
+std::int64_t gradient_slots(const BlockAttentionInput& input) {
+  return std::min(input.q.size(0), std::max<std::int64_t>(4, 16 / input.k.size(2)));
+}
+
+/// Adds the block's share to d_q, d_k, d_v. Returns the gradient of the bias, [slots, n_heads, n_q, n_k] of which the
+/// sum is meant where one bias serves the batch, if asked for.
 Tensor backward_block_on_kernels(const BlockAttentionInput& input, const BlockRange& range, const Tensor& bias,
                                  const BackwardState& state, bool wants_d_bias) {
   Tensor d_bias;
-  if (wants_d_bias) d_bias = torch::empty({input.q.size(0), input.q.size(2), range.n_q, range.n_k});
+  const std::int64_t batch = input.q.size(0),
+                     slots = bias.defined() && bias.size(0) == 1 ? gradient_slots(input) : batch;
+  if (wants_d_bias) d_bias = torch::empty({slots, input.q.size(2), range.n_q, range.n_k});
   const AttentionGradient gradient{state.log_sum_exp.data_ptr<float>(),
                                    state.out_dot.data_ptr<float>(),
                                    state.d_out.data_ptr<float>(),
                                    state.d_q.data_ptr<float>(),
                                    state.d_k.data_ptr<float>(),
                                    state.d_v.data_ptr<float>(),
-                                   wants_d_bias ? d_bias.data_ptr<float>() : nullptr};
+                                   wants_d_bias ? d_bias.data_ptr<float>() : nullptr,
+                                   slots};
   const Tensor plain = bias.defined() ? bias.detach().contiguous() : bias;
   attention_block_backward(kernel_block(input, range, plain), gradient);
   return d_bias;
@@ -213,7 +248,7 @@ struct BiasLeaves {
 
 BiasLeaves bias_leaves(const BlockAttentionInput& input) {
   BiasLeaves leaves;
-  for (const Tensor& p : input.scheme->parameters()) {
+  for (const Tensor& p : input.scheme->bias_parameters()) {
     if (p.requires_grad()) leaves.parameters.push_back(p);
   }
   if (input.scheme->needs_q_and_k()) {
@@ -223,6 +258,22 @@ BiasLeaves bias_leaves(const BlockAttentionInput& input) {
   if (input.scheme->needs_hidden()) leaves.hidden = input.hidden.detach().requires_grad_();
   return leaves;
 }
+
+/// Biases whose gradients are known and not yet passed on: those of one block, or of one query block where the scheme
+/// carries sums from block to block.
+struct PendingBias {
+  variable_list biases, gradients;
+
+  void differentiate(const variable_list& wanted, std::vector<Tensor>& gathered) {
+    if (biases.empty()) return;
+    const variable_list parts = torch::autograd::grad(biases, wanted, gradients, false, false, true);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].defined()) gathered[i] = gathered[i].defined() ? gathered[i] + parts[i] : parts[i];
+    }
+    biases.clear();
+    gradients.clear();
+  }
+};
 
 class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFunction> {
  public:
@@ -260,18 +311,22 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
     if (input.scheme->has_bias()) leaves = bias_leaves(input);
     const variable_list wanted = leaves.list();
     std::vector<Tensor> gathered(wanted.size());
+    PendingBias pending;
     for (const BlockRange& range : attention_blocks(input.q.size(1), input.block_size, input.window)) {
-      backward_block(input, range, state, wanted, leaves, gathered);
+      if (range.newest) pending.differentiate(wanted, gathered);
+      backward_block(input, range, state, leaves, pending);
+      if (!input.scheme->carries_along_keys()) pending.differentiate(wanted, gathered);
     }
+    pending.differentiate(wanted, gathered);
     return collect(input, state, leaves, gathered);
   }
 
  private:
   static void backward_block(const BlockAttentionInput& input, const BlockRange& range, const BackwardState& state,
-                             const variable_list& wanted, const BiasLeaves& leaves, std::vector<Tensor>& gathered) {
+                             const BiasLeaves& leaves, PendingBias& pending) {
     Tensor bias;
     {
-      const at::AutoGradMode record(!wanted.empty());
+      const at::AutoGradMode record(!leaves.list().empty());
       BlockAttentionInput on_leaves = input;
       if (leaves.q.defined()) on_leaves.q = leaves.q;
       if (leaves.k.defined()) on_leaves.k = leaves.k;
@@ -283,11 +338,9 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
     Tensor d_bias = runs_on_kernels(input) ? backward_block_on_kernels(input, range, plain, state, wants_d_bias)
                                            : backward_block_on_torch(input, range, plain, state);
     if (!wants_d_bias) return;
-    if (bias.size(0) == 1) d_bias = d_bias.sum(0, true);
-    const variable_list parts = torch::autograd::grad({bias}, wanted, {d_bias}, false, false, true);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].defined()) gathered[i] = gathered[i].defined() ? gathered[i] + parts[i] : parts[i];
-    }
+    if (bias.size(0) == 1) d_bias = d_bias.size(0) == 1 ? d_bias : d_bias.sum(0, true);
+    pending.biases.push_back(bias);
+    pending.gradients.push_back(d_bias.to(bias.scalar_type()));
   }
 
   /// Gradients in the order of forward()'s arguments.
@@ -302,7 +355,7 @@ class BlockAttentionFunction : public torch::autograd::Function<BlockAttentionFu
     }
     if (leaves.hidden.defined()) out[3] = gathered[next];
     std::size_t trainable = 0;
-    for (const Tensor& p : input.scheme->parameters()) {
+    for (const Tensor& p : input.scheme->bias_parameters()) {
       out.push_back(p.requires_grad() && trainable < leaves.parameters.size() ? gathered[trainable++] : Tensor());
     }
     out.emplace_back();  // the call itself
@@ -318,8 +371,17 @@ torch::Tensor block_attention(const BlockAttentionInput& input) {
   FATHOM_CHECK(input.scheme != nullptr && input.block_size >= 1, "block_attention needs a scheme and a block size");
   // Autograd accepts no undefined argument.
   const Tensor hidden = input.hidden.defined() ? input.hidden : torch::empty({0}, input.q.options());
-  const variable_list parameters = input.scheme->parameters();
-  return BlockAttentionFunction::apply(input.q, input.k, input.v, hidden, at::TensorList(parameters), input);
+  const variable_list parameters = input.scheme->bias_parameters();
+  BlockAttentionInput call = input;
+  call.sequence_starts = sequence_starts(input.positions);
+  const auto type = input.q.scalar_type();
+  if (type != torch::kHalf && type != torch::kBFloat16)
+    return BlockAttentionFunction::apply(input.q, input.k, input.v, hidden, at::TensorList(parameters), call);
+  // Softmax, biases and sums are float32 whatever the inputs are.
+  const auto single = [](const Tensor& x) { return x.to(torch::kFloat32); };
+  return BlockAttentionFunction::apply(single(input.q), single(input.k), single(input.v), single(hidden),
+                                       at::TensorList(parameters), call)
+      .to(type);
 }
 
 }  // namespace fathom::model

@@ -183,9 +183,13 @@ struct VisibleKeys {
   std::int64_t end;
 };
 
-VisibleKeys visible_keys(const AttentionBlock& block, std::int64_t query) {
+VisibleKeys visible_keys(const AttentionBlock& block, std::int64_t row_of_batch, std::int64_t query) {
   const std::int64_t index = block.q_begin + query - block.k_begin;
-  const std::int64_t begin = block.window > 0 ? std::max<std::int64_t>(0, index - block.window + 1) : 0;
+  std::int64_t begin = block.window > 0 ? std::max<std::int64_t>(0, index - block.window + 1) : 0;
+  if (block.sequence_starts != nullptr) {
+    const std::int64_t* starts = block.sequence_starts + row_of_batch * block.starts_batch_stride;
+    begin = std::max(begin, starts[block.q_begin + query] - block.k_begin);
+  }
   return {begin, std::min(block.n_k, index + 1)};
 }
 
@@ -207,14 +211,14 @@ template <typename Registers>
 FATHOM_ALWAYS_INLINE std::int64_t logit_rows(const AttentionBlock& block, std::int64_t row_of_batch, std::int64_t head,
                                              std::int64_t query, std::int64_t rows, const float* k_transposed, float* s,
                                              std::int64_t ld) {
-  const std::int64_t visible = std::max<std::int64_t>(0, visible_keys(block, query + rows - 1).end);
+  const std::int64_t visible = std::max<std::int64_t>(0, visible_keys(block, row_of_batch, query + rows - 1).end);
   const std::int64_t width = padded(visible);
   const std::int64_t token = row_of_batch * block.seq + block.q_begin + query;
   const float* q = block.q + (token * block.n_heads + head) * block.d_head;
   for (std::int64_t r = 0; r < rows; ++r) std::fill(s + r * ld, s + r * ld + width, 0.0F);
   multiply<Registers>(rows, {q, block.n_heads * block.d_head, 1}, k_transposed, ld, s, ld, width, 0, block.d_head);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const VisibleKeys keys = visible_keys(block, query + r);
+    const VisibleKeys keys = visible_keys(block, row_of_batch, query + r);
     float* row = s + r * ld;
     if (block.bias != nullptr) {
       const float* bias =
@@ -291,10 +295,15 @@ FATHOM_ALWAYS_INLINE void backward_head(const AttentionBlock& block, const Atten
       const float out_dot = gradient.out_dot[place];
       for (std::int64_t j = 0; j < width; ++j) ds_row[j] = p_row[j] * (ds_row[j] - out_dot);
       if (gradient.d_bias != nullptr) {
-        float* d_bias = gradient.d_bias + ((row_of_batch * block.n_heads + head) * block.n_q + query + r) * block.n_k;
+        const std::int64_t slot = row_of_batch % gradient.d_bias_slots;
+        float* d_bias = gradient.d_bias + ((slot * block.n_heads + head) * block.n_q + query + r) * block.n_k;
         const std::int64_t visible = std::min(width, block.n_k);
-        std::copy(ds_row, ds_row + visible, d_bias);
-        std::fill(d_bias + visible, d_bias + block.n_k, 0.0F);
+        if (row_of_batch < gradient.d_bias_slots) {
+          std::copy(ds_row, ds_row + visible, d_bias);
+          std::fill(d_bias + visible, d_bias + block.n_k, 0.0F);
+        } else {
+          for (std::int64_t j = 0; j < visible; ++j) d_bias[j] += ds_row[j];
+        }
       }
       for (std::int64_t j = 0; j < width; ++j) ds_row[j] *= block.scale;
     }
@@ -415,13 +424,17 @@ void attention_block_finish(const AttentionBlock& block, const AttentionState& s
 
 void attention_block_backward(const AttentionBlock& block, const AttentionGradient& gradient) {
   const BackwardHead run = pick_backward();
-  const std::int64_t units = block.batch * block.n_kv_heads;
+  // Rows that add to one slot are one unit of work, in order, so that the sum does not depend on the threads.
+  const std::int64_t slots = gradient.d_bias != nullptr ? gradient.d_bias_slots : block.batch;
+  const std::int64_t units = slots * block.n_kv_heads;
 #pragma omp parallel
   {
     HeadScratch scratch(block);
 #pragma omp for schedule(static)
-    for (std::int64_t unit = 0; unit < units; ++unit)
-      run(block, gradient, unit / block.n_kv_heads, unit % block.n_kv_heads, scratch);
+    for (std::int64_t unit = 0; unit < units; ++unit) {
+      for (std::int64_t row = unit / block.n_kv_heads; row < block.batch; row += slots)
+        run(block, gradient, row, unit % block.n_kv_heads, scratch);
+    }
   }
 }
 

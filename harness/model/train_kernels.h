@@ -7,8 +7,8 @@
 namespace fathom::model {
 
 /// Where one block of queries meets one block of keys. Query i and key j of a row stand at indices q_begin + i and
-/// k_begin + j; key j is visible iff its index is at most the query's, and above the query's minus `window` if that is
-/// not 0.
+/// k_begin + j; key j is visible iff its index is at most the query's, above the query's minus `window` if that is not
+/// 0, and not before the start of the query's sequence.
 struct AttentionBlock {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
@@ -22,8 +22,10 @@ struct AttentionBlock {
   const float* q = nullptr;  ///< [batch, seq, n_heads, d_head], all positions
   const float* k = nullptr;  ///< [batch, seq, n_kv_heads, d_head]
   const float* v = nullptr;
-  const float* bias = nullptr;         ///< [batch or 1, n_heads, n_q, n_k] or null
-  std::int64_t bias_batch_stride = 0;  ///< 0: one bias for all rows of the batch
+  const float* bias = nullptr;                    ///< [batch or 1, n_heads, n_q, n_k] or null
+  std::int64_t bias_batch_stride = 0;             ///< 0: one bias for all rows of the batch
+  const std::int64_t* sequence_starts = nullptr;  ///< [batch or 1, seq] first index of each token's sequence; null = 0
+  std::int64_t starts_batch_stride = 0;
 };
 
 /// Running softmax over the key blocks seen so far.
@@ -46,7 +48,10 @@ struct AttentionGradient {
   float* d_q = nullptr;                ///< added to, like d_k and d_v
   float* d_k = nullptr;
   float* d_v = nullptr;
-  float* d_bias = nullptr;  ///< [batch, n_heads, n_q, n_k], overwritten; null if nobody asks
+  /// [d_bias_slots, n_heads, n_q, n_k], overwritten; null if nobody asks. Row b of the batch is added to slot b modulo
+  /// d_bias_slots: where one bias serves all rows, a few slots save most of the memory traffic.
+  float* d_bias = nullptr;
+  std::int64_t d_bias_slots = 0;
 };
 
 /// Recomputes the block's probabilities and adds its share of every gradient.

@@ -3,6 +3,15 @@
 #include <ATen/Functions.h>
 
 namespace fathom::position {
+namespace {
+
+constexpr double kFlatTableDeviation = 0.02;
+
+}  // namespace
+
+torch::Tensor visible_pairs(const LogitBlock& block) {
+  return block.visible.defined() ? block.visible : block.k_positions.unsqueeze(1) <= block.q_positions.unsqueeze(2);
+}
 
 torch::Tensor PositionScheme::embed(const torch::Tensor& x, const torch::Tensor&) {
   return x;
@@ -46,6 +55,15 @@ torch::Tensor PositionScheme::block_bias(const LogitBlock&, bool) {
 
 kernels::BiasFunction PositionScheme::bias_function() const {
   return {};
+}
+
+std::vector<torch::Tensor> PositionScheme::bias_parameters() const {
+  return has_bias() ? parameters() : std::vector<torch::Tensor>{};
+}
+
+void PositionScheme::draw_parameter(const std::string&, torch::Tensor& values, RngStream& rng) const {
+  float* out = values.data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i) out[i] = static_cast<float>(kFlatTableDeviation * rng.normal());
 }
 
 std::shared_ptr<PositionScheme> make_position_scheme(const SchemeContext& context) {

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/checkpoint/decoder_config.h"
+#include "harness/core/random.h"
 #include "harness/kernels/block_attention.h"
 #include "harness/position/position_registry.h"
 #include "harness/rope/query_temperature.h"
@@ -32,7 +34,13 @@ struct LogitBlock {
   torch::Tensor q;            ///< [batch, heads, q_len, d_head] after rotation; undefined unless needs_q_and_k()
   torch::Tensor k;            ///< [batch, kv_heads, k_len, d_head]; undefined unless needs_q_and_k()
   torch::Tensor q_hidden;     ///< [batch, q_len, d_model] the attention's input; undefined unless needs_hidden()
+  /// [batch or 1, q_len, k_len] bool: pairs whose key the query may see. Undefined where the positions say so: a key is
+  /// seen iff its position is at most the query's.
+  torch::Tensor visible{};
 };
+
+/// The block's `visible`, or what the positions say.
+torch::Tensor visible_pairs(const LogitBlock& block);
 
 class PositionScheme : public torch::nn::Module {
  public:
@@ -67,12 +75,20 @@ class PositionScheme : public torch::nn::Module {
   virtual bool has_bias() const { return false; }
   virtual bool needs_q_and_k() const { return false; }
   virtual bool needs_hidden() const { return false; }
-  /// Bias of one block, differentiable: [batch or 1, heads, q_len, k_len] float32. Blocks of one query block are
-  /// visited from the newest keys to the oldest, so a scheme that sums along the keys (CoPE) can carry its sum;
-  /// `first_block` marks the newest.
+  /// Bias of one block, differentiable: [batch or 1, heads, q_len, k_len] float32 (double for double inputs). Blocks of
+  /// one query block are visited from the newest keys to the oldest, so a scheme that sums along the keys (CoPE) can
+  /// carry its sum; `first_block` marks the newest.
   virtual torch::Tensor block_bias(const LogitBlock& block, bool first_block);
+  /// True if block_bias of older keys builds on what newer keys left behind: the blocks of a query block are then
+  /// differentiated together.
+  virtual bool carries_along_keys() const { return false; }
   /// The same for inference, where it depends on positions and head only; empty if it needs more.
   virtual kernels::BiasFunction bias_function() const;
+  /// Parameters that block_bias reads: the scheme's own, unless another layer holds them.
+  virtual std::vector<torch::Tensor> bias_parameters() const;
+  /// Starting values for training of the parameter registered as `name`, drawn from the stream alone. Default:
+  /// N(0, 0.02^2), a table that starts almost flat. `values` is contiguous float32 on the CPU.
+  virtual void draw_parameter(const std::string& name, torch::Tensor& values, RngStream& rng) const;
 
   /// Longest sequence, or nothing.
   virtual std::optional<std::int64_t> max_positions() const { return std::nullopt; }

@@ -13,8 +13,6 @@
 namespace fathom::train {
 namespace {
 
-constexpr double kSchemeTableStd = 0.02;
-
 /// "none", "every N" (the layers N-1, 2N-1, …), or indices from 0.
 std::vector<bool> parse_nope_layers(const std::string& pattern, std::int64_t n_layers) {
   const auto fail = [&](const std::string& why) {
@@ -73,6 +71,17 @@ void draw_normal(torch::Tensor& values, double deviation, const RngKey& key) {
   for (std::int64_t i = 0; i < values.numel(); ++i) out[i] = static_cast<float>(deviation * rng.normal());
 }
 
+/// Lets the scheme draw a parameter named "layers.N.position.NAME".
+void draw_scheme_parameter(model::DecoderLm& decoder, const std::string& name, torch::Tensor& values,
+                           const RngKey& key) {
+  const std::string prefix = "layers.", mark = ".position.";
+  const std::size_t at = name.find(mark);
+  const auto layer = parse_int(name.substr(prefix.size(), at - prefix.size()));
+  FATHOM_CHECK(starts_with(name, prefix) && layer, "a scheme's parameter belongs to a layer");
+  RngStream rng(key);
+  decoder.scheme(*layer).draw_parameter(name.substr(at + mark.size()), values, rng);
+}
+
 }  // namespace
 
 checkpoint::DecoderConfig make_training_config(const TrainSpec& spec, const Recipe& recipe, std::int64_t vocab_size) {
@@ -121,7 +130,7 @@ void draw_weights(model::DecoderLm& decoder, const Recipe& recipe, const RngKey&
     if (name == "token_embedding" || name == "position_embedding") {
       draw_normal(values, recipe.embedding_std, own);
     } else if (name.find(".position.") != std::string::npos) {
-      draw_normal(values, kSchemeTableStd, own);
+      draw_scheme_parameter(decoder, name, values, own);
     } else if (name.find("norm") != std::string::npos) {
       values.fill_(ends_with(name, ".weight") ? 1.0 : 0.0);
     } else if (values.dim() == 2) {

@@ -3,10 +3,13 @@
 
 #include <torch/torch.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "harness/checkpoint/decoder_config.h"
+#include "harness/core/random.h"
+#include "harness/core/text_util.h"
 #include "harness/model/decoder_lm.h"
 
 namespace fathom::test {
@@ -15,6 +18,32 @@ namespace fathom::test {
 inline torch::Tensor random_tensor(torch::IntArrayRef shape, std::uint64_t seed, torch::Dtype dtype = torch::kFloat32) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   return torch::rand(shape, generator, torch::TensorOptions().dtype(torch::kFloat64)).mul_(2).sub_(1).to(dtype);
+}
+
+/// A scheme with the options of one variant of it.
+struct SchemeVariant {
+  std::string scheme;
+  std::map<std::string, std::string> options;
+  std::string text() const {
+    std::string out = scheme;
+    for (const auto& [key, value] : options) out += " " + key + "=" + value;
+    return out;
+  }
+};
+
+/// Every registered scheme as it is by default, with each switch turned over, and with each other word of a choice.
+inline std::vector<SchemeVariant> scheme_variants() {
+  std::vector<SchemeVariant> out;
+  for (const position::PositionInfo& info : position::position_infos().entries()) {
+    out.push_back({std::string(info.name), {}});
+    for (const OptionDescription& option : info.describe()) {
+      if (option.type != "on/off" && option.type != "choice") continue;
+      for (const std::string& word : split_list(option.allowed)) {
+        if (word != option.default_value) out.push_back({std::string(info.name), {{option.name, word}}});
+      }
+    }
+  }
+  return out;
 }
 
 /// Two layers, four query heads on two key-value heads, 40 words.
@@ -45,7 +74,15 @@ inline checkpoint::DecoderConfig tiny_config(const std::string& scheme) {
   return config;
 }
 
-/// A decoder with every parameter drawn, norms near 1.
+inline checkpoint::DecoderConfig tiny_config(const SchemeVariant& variant, std::int64_t context = 64) {
+  checkpoint::DecoderConfig config = tiny_config(variant.scheme);
+  config.claimed_context = context;
+  config.trained_context = context;
+  for (checkpoint::LayerSpec& layer : config.layers) layer.position.options = variant.options;
+  return config;
+}
+
+/// A decoder with every parameter drawn, norms near 1, a scheme's own parameters around where training starts them.
 inline std::shared_ptr<model::DecoderLm> make_tiny_decoder(const checkpoint::DecoderConfig& config) {
   const torch::NoGradGuard no_grad;
   auto decoder = std::make_shared<model::DecoderLm>(config, torch::kFloat32);
@@ -54,6 +91,15 @@ inline std::shared_ptr<model::DecoderLm> make_tiny_decoder(const checkpoint::Dec
     torch::Tensor values = item.value();
     const bool is_norm = item.key().find("norm.weight") != std::string::npos;
     values.copy_(random_tensor(values.sizes(), seed++) * 0.5 + (is_norm ? 1.0 : 0.0));
+  }
+  for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
+    for (auto& item : decoder->scheme(layer).named_parameters()) {
+      if (item.key() == "position_embedding") continue;  // drawn above: it belongs to the decoder
+      torch::Tensor start = torch::empty(item.value().sizes());
+      RngStream rng(RngKey(item.key() + std::to_string(layer)));
+      decoder->scheme(layer).draw_parameter(item.key(), start, rng);
+      item.value().add_(start);
+    }
   }
   return decoder;
 }

@@ -1,4 +1,5 @@
-// Every registered position scheme keeps the promises of position_scheme.h; then what makes each scheme that scheme.
+// What makes the first schemes those schemes, and the decoder around them. The promises that every scheme keeps are
+// tested in scheme_conformance_test.cpp.
 
 #include <torch/torch.h>
 
@@ -9,14 +10,12 @@
 #include <vector>
 
 #include "harness/core/error.h"
-#include "harness/model/ops_train.h"
 #include "harness/model/weights.h"
 #include "harness/position/rotation.h"
 #include "harness/text/word_tokenizer.h"
 #include "tests/model/model_test_data.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
-#include "tests/support/naive_attention.h"
 
 namespace {
 
@@ -42,15 +41,6 @@ torch::Tensor all_logits(DecoderLm& decoder, const torch::Tensor& ids) {
   return decoder.logits(hidden.view({-1, hidden.size(2)})).view({ids.size(0), ids.size(1), -1});
 }
 
-std::vector<std::string> scheme_names() {
-  return fathom::position::position_infos().names();
-}
-
-std::vector<double> doubles(const torch::Tensor& x) {
-  const torch::Tensor flat = x.detach().to(torch::kFloat64).contiguous().view({-1});
-  return std::vector<double>(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
-}
-
 std::string message_of(const std::function<void()>& action) {
   try {
     action();
@@ -61,88 +51,6 @@ std::string message_of(const std::function<void()>& action) {
 }
 
 }  // namespace
-
-TEST_CASE("schemes: shapes are kept, values finite, and every parameter gets a gradient", "[position][conformance]") {
-  for (const std::string& name : scheme_names()) {
-    INFO(name);
-    auto decoder = make_tiny_decoder(tiny_config(name));
-    const torch::Tensor logits = all_logits(*decoder, tiny_ids(3, 20));
-    CHECK(logits.sizes() == torch::IntArrayRef({3, 20, 40}));
-    CHECK(torch::isfinite(logits).all().item<bool>());
-    at::cross_entropy_loss(logits.view({-1, 40}), tiny_ids(3, 20).view({-1}).roll(1)).backward();
-    for (const auto& item : decoder->named_parameters()) {
-      INFO(item.key());
-      REQUIRE(item.value().grad().defined());
-      CHECK(torch::isfinite(item.value().grad()).all().item<bool>());
-      CHECK(item.value().grad().abs().max().item<double>() > 0);
-    }
-  }
-}
-
-TEST_CASE("schemes: batch rows are independent, and later tokens do not change earlier logits",
-          "[position][conformance]") {
-  for (const std::string& name : scheme_names()) {
-    INFO(name);
-    auto decoder = make_tiny_decoder(tiny_config(name));
-    const torch::Tensor ids = tiny_ids(2, 24);
-    const torch::Tensor before = all_logits(*decoder, ids);
-    torch::Tensor other_row = ids.clone();
-    other_row[1] = (other_row[1] + 3) % 40;
-    CHECK(largest_difference(all_logits(*decoder, other_row)[0], before[0]) < 1e-6);
-    torch::Tensor later = ids.clone();
-    later.slice(1, 13) = (later.slice(1, 13) + 11) % 40;
-    const torch::Tensor after = all_logits(*decoder, later);
-    CHECK(largest_difference(after.slice(1, 0, 13), before.slice(1, 0, 13)) < 1e-6);
-    CHECK(largest_difference(after.slice(1, 13), before.slice(1, 13)) > 1e-3);  // the change is seen where it may be
-  }
-}
-
-TEST_CASE("schemes: attention equals the naive loop on rotated queries and keys with the inference bias",
-          "[position][conformance]") {
-  for (const std::string& name : scheme_names()) {
-    INFO(name);
-    const DecoderConfig config = tiny_config(name);
-    auto decoder = make_tiny_decoder(config);
-    fathom::position::PositionScheme& scheme = decoder->scheme(1);
-    if (scheme.needs_q_and_k() || scheme.needs_hidden() || scheme.n_regions() > 1)
-      continue;  // those have tests of their own
-    const std::int64_t seq = 21;
-    fathom::model::ops::AttentionCall call;
-    call.q = random_tensor({1, seq, 4, 8}, 1);
-    call.k = random_tensor({1, seq, 2, 8}, 2);
-    call.v = random_tensor({1, seq, 2, 8}, 3);
-    call.positions = counted_positions(1, seq);
-    call.layer = 1;
-    call.spec = &config.layers[1];
-    call.scheme = &scheme;
-    const torch::Tensor out = fathom::model::ops::train::attention(call);
-
-    fathom::test::NaiveAttention naive;
-    naive.n_q = seq;
-    naive.n_heads = 4;
-    naive.n_kv_heads = 2;
-    naive.d_head = 8;
-    naive.scale = scheme.softmax_scale_factor(seq) / std::sqrt(8.0);
-    REQUIRE(static_cast<bool>(scheme.bias_function()) == scheme.has_bias());
-    if (scheme.has_bias()) {
-      naive.bias = [bias = scheme.bias_function()](std::int64_t head, std::int64_t i, std::int64_t j) {
-        const auto q = static_cast<std::int32_t>(i), k = static_cast<std::int32_t>(j);
-        float value = 0;
-        bias(head, &q, 1, &k, 1, &value, 1);
-        return static_cast<double>(value);
-      };
-    }
-    const auto turned = [&](const torch::Tensor& x, fathom::position::Role role) {
-      return doubles(scheme.rotates() ? scheme.rotate(x, role, call.positions, seq) : x);
-    };
-    const std::vector<double> expected = naive_attention(naive, turned(call.q, fathom::position::Role::kQuery),
-                                                         turned(call.k, fathom::position::Role::kKey), doubles(call.v));
-    const std::vector<double> got = doubles(out);
-    double worst = 0;
-    for (std::size_t n = 0; n < got.size(); ++n) worst = std::max(worst, std::abs(got[n] - expected[n]));
-    CHECK(worst < 3e-6);
-  }
-}
 
 TEST_CASE("rope: layouts, partial width and attention factor equal the reference implementations", "[position][rope]") {
   using fathom::checkpoint::RopeLayout;
@@ -329,9 +237,9 @@ TEST_CASE("decoder: every norm, activation and head form runs and differs", "[mo
 TEST_CASE("weights: a saved decoder loads into the same logits, and a wrong tensor is named", "[model][weights]") {
   const std::string folder = (std::filesystem::temp_directory_path() / "fathom_weights_test").string();
   std::filesystem::remove_all(folder);
-  for (const std::string& name : scheme_names()) {
-    INFO(name);
-    const DecoderConfig config = tiny_config(name);
+  for (const fathom::test::SchemeVariant& variant : fathom::test::scheme_variants()) {
+    INFO(variant.text());
+    const DecoderConfig config = tiny_config(variant);
     auto decoder = make_tiny_decoder(config);
     fathom::model::save_checkpoint(*decoder, fathom::text::WordTokenizer({10, 10, 10, 10, 0, 0, 0}, false).to_json(),
                                    folder);
