@@ -107,6 +107,16 @@ void override_scaling(const DecoderConfig& config, const PositionOverride& chang
   }
 }
 
+void override_remap(const RemapSpec& remap, PositionSpec& position) {
+  position.remap = remap;
+  if (make_remap(position) == nullptr) return;
+  // Remapped keys are cached before rotation, so there is nothing that could go stale.
+  if (position.scaling.length_policy == rope::LengthPolicy::kHf && depends_on_length(position)) {
+    throw ConfigError(fmt::format(
+        "remap {}: scaling.mode = hf has no counterpart for remapped positions; use consistent", remap.method));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(RopeLayout layout) {
@@ -150,10 +160,26 @@ rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int
 }
 
 bool depends_on_length(const PositionSpec& position) {
-  if (position.rotary_dim == 0) return false;
   const rope::LengthPolicy policy = position.scaling.length_policy;
   if (policy == rope::LengthPolicy::kFrozen || policy == rope::LengthPolicy::kFixed) return false;
-  return make_scaling(position.scaling)->depends_on_length();
+  return scales_with_length(position);
+}
+
+bool scales_with_length(const PositionSpec& position) {
+  return position.rotary_dim > 0 && make_scaling(position.scaling)->depends_on_length();
+}
+
+std::unique_ptr<rope::PositionRemap> make_remap(const PositionSpec& position) {
+  if (position.remap.method == "none") return nullptr;
+  if (position.scaling.original_context < 1) {
+    throw ConfigError(
+        fmt::format("remap {}: original_context = {} must be above 0; set scaling.original_context to the "
+                    "length the model was trained on",
+                    position.remap.method, position.scaling.original_context));
+  }
+  return rope::position_remaps()
+      .at(position.remap.method)
+      .make(position.scaling.original_context, position.remap.options);
 }
 
 std::int64_t default_original_context(const DecoderConfig& config) {
@@ -172,15 +198,30 @@ DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride
     throw ConfigError(
         fmt::format("scaling = {}: model '{}' has no rotating layer; only none applies", *change.scaling, config.name));
   }
+  if (change.remap && change.remap->method != "none" && !rotates(config)) {
+    throw ConfigError(fmt::format("remap = {}: model '{}' has no rotating layer; only none applies",
+                                  change.remap->method, config.name));
+  }
+  if (change.rope_base && !rotates(config)) {
+    throw ConfigError(fmt::format("rope.base: model '{}' has no rotating layer; leave the key out", config.name));
+  }
   if (!(change.factor >= 1)) {
     throw ConfigError(fmt::format("scaling.factor = {} must be at least 1", format_double(change.factor)));
   }
   DecoderConfig out = config;
   for (LayerSpec& layer : out.layers) {
     PositionSpec& position = layer.position;
+    if (change.temperature) {
+      position.temperature = *change.temperature;
+      if (rope::counts_tokens(position.temperature.kind) && position.temperature.length == 0) {
+        position.temperature.length = change.original_context.value_or(default_original_context(config));
+      }
+      rope::check_temperature(position.temperature);
+    }
     if (position.rotary_dim == 0) continue;
     if (change.rope_base) position.rope_base = *change.rope_base;
     override_scaling(config, change, position);
+    if (change.remap) override_remap(*change.remap, position);
     resolve_frequencies(position, 1);  // what the method refuses is refused here, not in the middle of a run
   }
   return out;

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/core/options.h"
+#include "harness/rope/position_remap.h"
 #include "harness/rope/query_temperature.h"
 #include "harness/rope/rope_scaling.h"
 
@@ -99,6 +101,13 @@ struct DecoderConfig {
 rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int64_t seq_len);
 /// True if the list changes with the sequence length under the spec's policy.
 bool depends_on_length(const PositionSpec& position);
+/// True if the scaling method's list changes with the sequence length, whatever the policy makes of it.
+bool scales_with_length(const PositionSpec& position);
+
+/// The remap of a layer with everything derived from L0 filled in; null for "none".
+///
+/// \throws ConfigError  for an unknown remap, options it refuses, or an L0 that is not known.
+std::unique_ptr<rope::PositionRemap> make_remap(const PositionSpec& position);
 
 /// What a user may change at test time on any model with rotation; absent members leave what the file says.
 struct PositionOverride {
@@ -109,16 +118,19 @@ struct PositionOverride {
   rope::LengthPolicy length_policy = rope::LengthPolicy::kConsistent;
   std::int64_t frozen_length = 0;
   OptionSource scaling_options;
+  std::optional<RemapSpec> remap;
+  std::optional<rope::QueryTemperature> temperature;  ///< where its kind counts tokens, length 0 = the original context
 };
 
 /// L0 of a model: what its file declares for a scaling method, else the trained length, else the claimed one.
 std::int64_t default_original_context(const DecoderConfig& config);
 
-/// Applies an override to every rotating layer. "base" multiplies theta and drops a declared method. The original
-/// context of a new method is the override's, else the declared method's, else the trained context, else the claimed
-/// one.
+/// Applies an override to every rotating layer, its temperature to every layer. "base" multiplies theta and drops a
+/// declared method. The original context of a new method is the override's, else the declared method's, else the
+/// trained context, else the claimed one.
 ///
-/// \throws ConfigError  if no layer rotates and a scaling other than none is asked for, and for what a method refuses.
+/// \throws ConfigError  if no layer rotates and a scaling or remap other than none is asked for, and for what a method,
+/// remap or temperature refuses.
 DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change);
 
 /// Canonical text of all position settings (for identities and the report).

@@ -125,7 +125,11 @@ CommandEntry entries::inspect_entry() {
            "fathom inspect config.json --set scaling=yarn --set scaling.factor=4", "fathom inspect Llama-3.1-8B"},
           {{"MODEL", ".gguf file, folder with config.json, a config.json, or a preset (`fathom list presets`)"}},
           {{"seq-len", "N", "sequence length that decides length-dependent methods (default: the claimed context)", {}},
-           {"set", "KEY=VALUE", "rope.base, scaling or scaling.*; may be repeated", {}, OptionSpec::Count::kRepeated},
+           {"set",
+            "KEY=VALUE",
+            "rope.base, scaling, remap or temperature, and their options; may be repeated",
+            {},
+            OptionSpec::Count::kRepeated},
            {"json", "", "machine-readable", {}}},
           run_inspect};
 }

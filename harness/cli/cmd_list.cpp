@@ -12,6 +12,7 @@
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 #include "harness/position/position_registry.h"
+#include "harness/rope/position_remap.h"
 #include "harness/rope/rope_scaling.h"
 #include "harness/scoring/scorer.h"
 #include "reports/report.h"
@@ -67,6 +68,17 @@ ordered_json list_positions() {
 ordered_json list_scalings() {
   ordered_json json = ordered_json::array();
   for (const rope::RopeScalingEntry& entry : rope::scalings().entries()) {
+    ordered_json item = named_json(entry);
+    item["source"] = entry.source;
+    item["options"] = options_json(entry.describe());
+    json.push_back(item);
+  }
+  return json;
+}
+
+ordered_json list_remaps() {
+  ordered_json json = ordered_json::array();
+  for (const rope::PositionRemapEntry& entry : rope::position_remaps().entries()) {
     ordered_json item = named_json(entry);
     item["source"] = entry.source;
     item["options"] = options_json(entry.describe());
@@ -160,8 +172,9 @@ ordered_json list_options() {
 
 const std::map<std::string, ordered_json (*)()>& listings() {
   static const std::map<std::string, ordered_json (*)()> table = {
-      {"tasks", list_tasks},     {"positions", list_positions}, {"scalings", list_scalings}, {"models", list_models},
-      {"presets", list_presets}, {"scorers", list_scorers},     {"reports", list_reports},   {"options", list_options}};
+      {"tasks", list_tasks},     {"positions", list_positions}, {"scalings", list_scalings},
+      {"remaps", list_remaps},   {"models", list_models},       {"presets", list_presets},
+      {"scorers", list_scorers}, {"reports", list_reports},     {"options", list_options}};
   return table;
 }
 
@@ -226,10 +239,10 @@ int run_list(const Arguments& arguments) {
 
 CommandEntry entries::list_entry() {
   return {"list",
-          "tasks, positions, scalings, models, presets, scorers, reports, options: what this build knows",
+          "tasks, positions, scalings, remaps, models, presets, scorers, reports, options: what this build knows",
           "Printed from the registries themselves, so it can't be stale.",
           {"fathom list tasks", "fathom list scalings --json", "fathom list options --format markdown"},
-          {{"WHAT", "tasks, positions, scalings, models, presets, scorers, reports or options"}},
+          {{"WHAT", "tasks, positions, scalings, remaps, models, presets, scorers, reports or options"}},
           {{"format", "NAME", "text (default), json, or markdown (options only)", {"text", "json", "markdown"}},
            {"json", "", "same as --format json", {}}},
           run_list};

@@ -7,10 +7,13 @@
 #include <set>
 
 #include "harness/checkpoint/inspect.h"
+#include "harness/cli/idle_keys.h"
+#include "harness/cli/position_settings.h"
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/position/position_registry.h"
+#include "harness/rope/position_remap.h"
 #include "harness/rope/rope_scaling.h"
 #include "tasks/tasks.h"
 
@@ -25,6 +28,7 @@ train::TrainSpec make_train_spec(const config::ModelVariant& settings, const con
   spec.rope_base = settings.rope_base.value_or(spec.rope_base);
   spec.rope_layout = settings.rope_layout;
   spec.rope_partial = settings.rope_partial;
+  spec.rope_side = settings.rope_side;
   spec.nope_layers = settings.nope_layers;
   spec.context = train.context;
   spec.tasks = train.tasks;
@@ -76,11 +80,6 @@ void refuse_unsupported(const config::RunConfig& config) {
   refuse(config.sweep.noise_floor, "sweep.noise_floor = on");
   refuse(config.engine.device != "cpu", "engine.device = cuda");
   refuse(config.engine.kv_budget.has_value(), "engine.kv_budget");
-  for (const config::ModelSection& model : config.models) {
-    refuse(std::any_of(model.remap.begin(), model.remap.end(), [](const std::string& name) { return name != "none"; }),
-           "model.remap");
-    refuse(model.scaling_mode == "hf", "model.scaling.mode = hf");
-  }
 }
 
 std::vector<std::string> option_names(const std::vector<OptionDescription>& options) {
@@ -105,8 +104,14 @@ config::SweepTraits sweep_traits() {
     if (scaling == "declared" || scaling == "base") return std::vector<std::string>();
     return option_names(rope::scalings().at(scaling).describe());
   };
-  traits.remap_options = [](const std::string&) { return std::vector<std::string>(); };
+  traits.remap_options = [](const std::string& remap) {
+    return option_names(rope::position_remaps().at(remap).describe());
+  };
   traits.schemes = position::position_infos().names();
+  traits.depends_on_length = [](const std::string& scaling, const OptionSource& options) {
+    if (scaling == "declared") return true;  // the file may say so
+    return scaling != "base" && rope::scalings().at(scaling).make(1, options)->depends_on_length();
+  };
   return traits;
 }
 
@@ -120,6 +125,7 @@ RunSession::RunSession(config::RunConfig config) : config_(std::move(config)) {
   check_task_sections(config_, sweep_task_names(config_));
   for (const config::ModelVariant& settings : config::expand_variants(config_, sweep_traits())) add_variant(settings);
   check_lengths();
+  check_positions();
 }
 
 void RunSession::add_variant(const config::ModelVariant& settings) {
@@ -148,10 +154,12 @@ std::size_t RunSession::model_index(const config::ModelVariant& settings) {
   if (model->train_spec) {
     model->tokenizer =
         std::make_unique<text::WordTokenizer>(model->train_spec->vocabulary, model->train_spec->recipe == "B");
+    model->declared = train::planned_decoder(*model->train_spec);
     model->claimed_context = model->train_spec->context;
     model->trained_context = model->train_spec->context;
   } else {
     model->checkpoint = checkpoint::open_checkpoint(model->path);
+    model->declared = model->checkpoint->config();
     model->tokenizer = model->checkpoint->make_tokenizer();
     model->claimed_context = model->checkpoint->config().claimed_context;
     model->trained_context = model->checkpoint->config().trained_context;
@@ -240,6 +248,19 @@ void RunSession::check_lengths() const {
   }
 }
 
+void RunSession::check_positions() const {
+  std::vector<ResolvedVariant> resolved;
+  for (const SessionVariant& variant : variants_) {
+    for (const eval::PlannedTask& task : variant.plan.tasks) {
+      for (const std::int64_t length : task.lengths_tokens) resolved_config(variant, length);
+    }
+    resolved.push_back({&variant.settings, resolved_config(variant, models_[variant.model]->reference_context())});
+    engine::check_position_settings(resolved.back().config);
+  }
+  const std::vector<std::string> idle = idle_position_keys(resolved);
+  if (!idle.empty()) throw ConfigError("config: " + join(idle, "\nconfig: "));
+}
+
 void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLine& line) {
   if (model.weights.count(dtype) != 0) return;
   if (model.train_spec && !model.checkpoint) {
@@ -263,6 +284,7 @@ void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLin
                             model.train_spec->context, format_duration(outcome.seconds),
                             outcome.from_cache ? " (cached)" : ""));
     model.checkpoint = checkpoint::open_checkpoint(model.path);
+    model.declared = model.checkpoint->config();
   }
   line.show(fmt::format("loading {}", model.path));
   engine::EngineOptions options = engine_options_;
@@ -270,28 +292,9 @@ void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLin
   model.weights[dtype] = engine::load_weights(*model.checkpoint, options);
 }
 
-checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& variant, std::int64_t length_tokens) {
-  const SessionModel& model = *models_[variant.model];
-  const config::ModelVariant& settings = variant.settings;
-  const checkpoint::DecoderConfig& declared = model.checkpoint->config();
-  const bool rotates = std::any_of(declared.layers.begin(), declared.layers.end(),
-                                   [](const checkpoint::LayerSpec& layer) { return layer.position.rotary_dim > 0; });
-  const bool base_override = settings.rope_base.has_value() && !settings.trained_here();
-  if (!rotates && !base_override && (settings.scaling == "none" || settings.scaling == "declared")) return declared;
-  checkpoint::PositionOverride change;
-  change.scaling = settings.scaling;
-  if (base_override) change.rope_base = settings.rope_base;
-  // Not given: the file's own L0 stays, so that "declared" is what the file says.
-  change.original_context = settings.original_context;
-  const std::int64_t original = settings.original_context.value_or(checkpoint::default_original_context(declared));
-  const double automatic = settings.scaling == "dynamic"
-                               ? 1.0
-                               : std::max(1.0, static_cast<double>(length_tokens) / static_cast<double>(original));
-  change.factor = settings.scaling_factor.value_or(automatic);
-  change.length_policy = rope::parse_length_policy(settings.scaling_mode);
-  change.frozen_length = length_tokens;
-  change.scaling_options = settings.scaling_options;
-  return checkpoint::apply_override(declared, change);
+checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& variant, std::int64_t length_tokens) const {
+  const checkpoint::DecoderConfig& declared = models_[variant.model]->declared;
+  return checkpoint::apply_override(declared, position_override(variant.settings, declared, length_tokens));
 }
 
 eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {

@@ -27,6 +27,7 @@ struct SessionModel {
   std::optional<train::TrainSpec> train_spec;          ///< set for models trained here
   std::string path;                                    ///< checkpoint file or folder
   std::unique_ptr<checkpoint::Checkpoint> checkpoint;  ///< null before training
+  checkpoint::DecoderConfig declared;                  ///< the checkpoint's, or what the training will make
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::unique_ptr<text::PromptAssembler> assembler;
   std::map<std::string, std::shared_ptr<const engine::LoadedWeights>>
@@ -49,7 +50,8 @@ struct SessionVariant {
 class RunSession {
  public:
   /// Opens checkpoints, builds tokenizers, tasks and plans; trains nothing, loads no weights.
-  /// \throws ConfigError  also where a length is too short for every task.
+  /// \throws ConfigError  also where a length is too short for every task, and for what training or a position
+  /// setting would be refused for later.
   explicit RunSession(config::RunConfig config);
 
   const config::RunConfig& config() const { return config_; }
@@ -64,7 +66,7 @@ class RunSession {
   std::string content_fingerprint() const;
 
   /// The position settings of a variant at a tested length.
-  checkpoint::DecoderConfig resolved_config(const SessionVariant& variant, std::int64_t length_tokens);
+  checkpoint::DecoderConfig resolved_config(const SessionVariant& variant, std::int64_t length_tokens) const;
 
  private:
   void add_variant(const config::ModelVariant& settings);
@@ -72,6 +74,7 @@ class RunSession {
   void make_assembler(SessionModel& model);
   eval::SweepPlan make_plan(SessionModel& model, const config::ModelVariant& settings);
   void check_lengths() const;
+  void check_positions() const;
 
   config::RunConfig config_;
   SignalStop stop_;  ///< asked by training and by the engine, so that Ctrl-C does not wait for a long prefill

@@ -255,8 +255,11 @@ ModelSection ConfigBuilder::build_model(const std::string& name) {
 void ConfigBuilder::check_position(ModelSection& model, const std::string& prefix) {
   if (model.source == "train") return;
   // A default of [model] may serve its trained models only; what this model itself says must mean something.
-  static const std::pair<const char*, const char*> kTrainingKeys[] = {
-      {"position", "rope"}, {"rope.layout", "split_half"}, {"rope.partial", "1"}, {"nope_layers", "none"}};
+  static const std::pair<const char*, const char*> kTrainingKeys[] = {{"position", "rope"},
+                                                                      {"rope.layout", "split_half"},
+                                                                      {"rope.partial", "1"},
+                                                                      {"rope.side", "prefix"},
+                                                                      {"nope_layers", "none"}};
   for (const auto& [key, usual] : kTrainingKeys) {
     for (const GivenValues* values : {&file_values_, &settings_}) {
       const auto given = values->find(prefix + key);
@@ -269,6 +272,7 @@ void ConfigBuilder::check_position(ModelSection& model, const std::string& prefi
   }
   model.rope_layout = ModelSection().rope_layout;
   model.rope_partial = ModelSection().rope_partial;
+  model.rope_side = ModelSection().rope_side;
   model.nope_layers = ModelSection().nope_layers;
   model.position = ModelSection().position;
 }

@@ -24,6 +24,7 @@ void ModelSection::visit(OptionVisitor& v) {
   visit_auto_list(v, "rope.base", rope_base, "axis: base theta; auto = 10000, or what the checkpoint says");
   v.choice("rope.layout", rope_layout, {"split_half", "interleaved"}, "which lanes of a head rotate together");
   v.text_list("rope.partial", rope_partial, "axis: rotated share of the head, 0..1");
+  v.choice("rope.side", rope_side, {"prefix", "suffix"}, "which end of a head rotates where rope.partial < 1");
   v.text("nope_layers", nope_layers, "layers without positions: none, every N, or a list such as 1,3");
   visit_auto_list(
       v, "scaling", scaling,
@@ -33,15 +34,26 @@ void ModelSection::visit(OptionVisitor& v) {
               "axis: number >= 1, or auto = tested / trained length, at least 1 (dynamic: its own factor 1)");
   v.optional_integer("scaling.original_context", original_context, {1, kMaxTokens},
                      "L0 in tokens; auto = the trained length, or what the checkpoint says");
-  v.choice("scaling.mode", scaling_mode, {"consistent", "frozen", "hf"}, "how length-dependent methods behave");
-  v.text_list("remap", remap, "axis: none, self_extend, rerope, leaky_rerope, dual_chunk; training-free, at test time");
+  v.choice("scaling.mode", scaling_mode, {"consistent", "frozen", "hf"},
+           "how length-dependent methods behave: consistent = the table of the whole current length, frozen = one "
+           "table for a cell, hf = cached keys keep the table they were written with, as in transformers");
+  v.optional_integer("scaling.frozen_length", frozen_length, {1, kMaxTokens},
+                     "tokens whose table scaling.mode = frozen uses; auto = the tested length");
+  v.text_list("remap", remap, "axis: none or a remap of 'fathom list remaps'; training-free, at test time");
+  visit_auto_list(v, "temperature", temperature,
+                  "axis: multiplier of the queries at test time: none, llama4, ministral3, log_n, uniform; auto = none "
+                  "for models trained here, what the checkpoint says else");
+  v.optional_real("temperature.scale", temperature_scale, {-1e6, 1e6},
+                  "strength of llama4 and ministral3 (auto = 0.1), factor of uniform");
+  v.optional_integer("temperature.length", temperature_length, {1, kMaxTokens},
+                     "tokens that llama4, ministral3 and log_n count in; auto = the original context");
   v.choice("dtype", dtype, {"auto", "float32", "bf16"}, "number format of the matrix products");
 }
 
 void TrainSection::visit(OptionVisitor& v) {
   v.choice("recipe", recipe, {"A", "B"}, "A is the fastest for relative schemes, B brings every scheme to mastery");
   v.integer("context", context, {16, kMaxTokens}, "trained length in tokens");
-  v.text_list("tasks", tasks, "what is trained: niah, variable_tracking, kv, copy, or algorithmic tasks");
+  v.text_list("tasks", tasks, "what is trained: niah, variable_tracking, kv");
   v.text_list("seeds", seeds, "axis: one model is trained per seed");
   v.optional_integer("layers", layers, {1, 256}, "decoder layers; auto = the recipe's");
   v.optional_integer("d_model", d_model, {8, 16384}, "width; auto = the recipe's");

@@ -20,12 +20,17 @@ struct ModelSection {
   std::vector<std::string> rope_base;            ///< axis of numbers; empty = 10000 or the file's
   std::string rope_layout = "split_half";
   std::vector<std::string> rope_partial = {"1"};  ///< axis of numbers 0..1
+  std::string rope_side = "prefix";               ///< prefix, suffix
   std::string nope_layers = "none";
   std::vector<std::string> scaling;  ///< axis; empty = "none" for trained models, "declared" for checkpoints
   std::vector<std::string> scaling_factor = {"auto"};  ///< axis
   std::optional<std::int64_t> original_context;        ///< key scaling.original_context
   std::string scaling_mode = "consistent";             ///< consistent, frozen, hf
+  std::optional<std::int64_t> frozen_length;           ///< key scaling.frozen_length; empty = the tested length
   std::vector<std::string> remap = {"none"};           ///< axis
+  std::vector<std::string> temperature;     ///< axis; empty = "none" for trained models, "declared" for checkpoints
+  std::optional<double> temperature_scale;  ///< key temperature.scale
+  std::optional<std::int64_t> temperature_length;  ///< key temperature.length
   std::string dtype = "auto";
   /// Keys of plug-ins, unread: "SCHEME.key", "remap.key", "scaling.key" (without the "model." in front).
   std::map<std::string, std::string> plugin_options;

@@ -60,7 +60,7 @@ class SectionExpander {
 
  private:
   struct Axes {
-    std::vector<std::string> base, partial, remap, seeds, scaling;
+    std::vector<std::string> base, partial, remap, temperature, seeds, scaling;
   };
 
   void require_axes() const;
@@ -69,7 +69,9 @@ class SectionExpander {
   bool rotates(const std::string& position) const;
   bool trained() const { return model_.source == "train"; }
   std::string default_scaling() const { return trained() ? "none" : "declared"; }
+  std::string default_temperature() const { return trained() ? "none" : "declared"; }
   ModelVariant make(const std::string& position) const;
+  void expand_seeds(const Axes& axes, const ModelVariant& start);
   void expand_scaling(const Axes& axes, const ModelVariant& start);
   void add_options(ModelVariant& variant) const;
   std::string name_of(const ModelVariant& variant) const;
@@ -99,6 +101,8 @@ bool SectionExpander::rotates(const std::string& position) const {
 SectionExpander::Axes SectionExpander::axes_of(const std::string& position) const {
   Axes axes;
   axes.seeds = trained() ? train_.seeds : std::vector<std::string>{""};
+  // A temperature acts on the queries of every scheme.
+  axes.temperature = model_.temperature.empty() ? std::vector<std::string>{default_temperature()} : model_.temperature;
   if (!rotates(position)) {
     axes.base = {""};
     axes.partial = {"1"};
@@ -126,9 +130,13 @@ ModelVariant SectionExpander::make(const std::string& position) const {
   variant.source = model_.source;
   variant.position = position;
   variant.rope_layout = model_.rope_layout;
+  variant.rope_side = model_.rope_side;
   variant.nope_layers = model_.nope_layers;
   variant.original_context = model_.original_context;
   variant.scaling_mode = model_.scaling_mode;
+  variant.frozen_length = model_.frozen_length;
+  variant.temperature_scale = model_.temperature_scale;
+  variant.temperature_length = model_.temperature_length;
   variant.dtype = model_.dtype;
   return variant;
 }
@@ -146,16 +154,23 @@ std::vector<ModelVariant> SectionExpander::expand() {
         variant.rope_partial = axis_number(model_, "rope.partial", partial);
         for (const std::string& remap : axes.remap) {
           variant.remap = remap;
-          for (const std::string& seed : axes.seeds) {
-            variant.train_seed.reset();
-            if (!seed.empty()) variant.train_seed = axis_seed(seed);
-            expand_scaling(axes, variant);
+          for (const std::string& temperature : axes.temperature) {
+            variant.temperature = temperature;
+            expand_seeds(axes, variant);
           }
         }
       }
     }
   }
   return std::move(variants_);
+}
+
+void SectionExpander::expand_seeds(const Axes& axes, const ModelVariant& start) {
+  for (const std::string& seed : axes.seeds) {
+    ModelVariant variant = start;
+    if (!seed.empty()) variant.train_seed = axis_seed(seed);
+    expand_scaling(axes, variant);
+  }
 }
 
 void SectionExpander::expand_scaling(const Axes& axes, const ModelVariant& start) {
@@ -203,14 +218,20 @@ std::string SectionExpander::name_of(const ModelVariant& variant) const {
   add(variant.rope_partial != 1, model_.rope_partial.size(),
       fmt::format("partial={}", format_double(variant.rope_partial)));
   add(has_rotation && variant.rope_layout != ModelSection().rope_layout, 1, "layout=" + variant.rope_layout);
+  add(has_rotation && variant.rope_side != ModelSection().rope_side && variant.rope_partial != 1, 1,
+      "side=" + variant.rope_side);
   add(variant.nope_layers != "none", 1, "nope_layers=" + replace_all(variant.nope_layers, " ", ""));
   add(variant.remap != "none", model_.remap.size(), variant.remap);
+  add(variant.temperature != default_temperature(), model_.temperature.size(), "temperature=" + variant.temperature);
   add(variant.train_seed.value_or(1) != 1, train_.seeds.size(), fmt::format("seed={}", variant.train_seed.value_or(1)));
   const bool scaled = variant.scaling != default_scaling();
   add(scaled, model_.scaling.size(), variant.scaling);
   add(variant.scaling_factor.has_value(), model_.scaling_factor.size(),
       fmt::format("factor={}", format_double(variant.scaling_factor.value_or(1))));
-  add(scaled && variant.scaling_mode != ModelSection().scaling_mode, 1, "mode=" + variant.scaling_mode);
+  const bool has_mode = traits_.depends_on_length == nullptr
+                            ? scaled
+                            : traits_.depends_on_length(variant.scaling, variant.scaling_options);
+  add(has_mode && variant.scaling_mode != ModelSection().scaling_mode, 1, "mode=" + variant.scaling_mode);
   add(has_rotation && variant.original_context.has_value(), 1,
       fmt::format("L0={}", variant.original_context.value_or(0)));
   add(variant.dtype != "auto", 1, variant.dtype);

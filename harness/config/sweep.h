@@ -20,12 +20,17 @@ struct ModelVariant {
   std::optional<double> rope_base;
   std::string rope_layout;
   double rope_partial = 1;
+  std::string rope_side;
   std::string nope_layers;
   std::string scaling;                   ///< method, "declared" or "base"
   std::optional<double> scaling_factor;  ///< nothing = auto
   std::optional<std::int64_t> original_context;
   std::string scaling_mode;
+  std::optional<std::int64_t> frozen_length;  ///< nothing = the tested length
   std::string remap;
+  std::string temperature;  ///< kind, or "declared"
+  std::optional<double> temperature_scale;
+  std::optional<std::int64_t> temperature_length;
   std::string dtype;
   std::optional<std::int64_t> train_seed;  ///< trained models only
   OptionSource scheme_options;             ///< keys of `SCHEME.` for this variant's scheme, prefix removed
@@ -48,9 +53,12 @@ struct SweepTraits {
   std::function<std::vector<std::string>(const std::string& scaling)> scaling_options = nullptr;
   std::function<std::vector<std::string>(const std::string& remap)> remap_options = nullptr;
   std::vector<std::string> schemes = {};  ///< names of the schemes: no [model.NAME] may be called so
+  /// Whether a method's list changes with the length, so that scaling.mode says something; empty = every method's may.
+  std::function<bool(const std::string& scaling, const OptionSource& options)> depends_on_length = nullptr;
 };
 
-/// Fixed order: model sections, then position, rope.base, rope.partial, remap, seeds, scaling, factor. An axis that
+/// Fixed order: model sections, then position, rope.base, rope.partial, remap, temperature, seeds, scaling, factor. An
+/// axis that
 /// does not apply to a point collapses to one value: without rotation base, partial, remap, scaling and factor; the
 /// factor under `none` and `declared`; position and seeds of a checkpoint (its `position` stays empty). \throws
 /// ConfigError for bad numbers, empty axes, names and options as SweepTraits says.

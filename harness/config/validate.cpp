@@ -123,8 +123,9 @@ void ProblemFinder::check_model(const ModelSection& model) {
         "is no layer pattern; write none, every N, or layers counted from 0 (1,3)");
   }
   check_scaling(model, section);
-  check_words(section, "remap", model.remap, {"none", "self_extend", "rerope", "leaky_rerope", "dual_chunk"});
   check_distinct(section, "remap", model.remap);
+  check_words(section, "temperature", model.temperature, {"none", "llama4", "ministral3", "log_n", "uniform"});
+  check_distinct(section, "temperature", model.temperature);
 }
 
 void ProblemFinder::check_scaling(const ModelSection& model, const std::string& section) {

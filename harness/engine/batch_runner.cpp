@@ -48,7 +48,9 @@ struct Run {
   const TokenId* ids = nullptr;  ///< the sequence from its first token on
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t total_len = 0;
+  /// Tokens up to here are computed under the tables of this length; each one after it is a pass of its own, under the
+  /// tables of its own length (mode hf). Elsewhere the same as `end`.
+  std::int64_t together = 0;
   std::uint64_t state = 0;
   std::vector<std::int64_t> wanted;  ///< positions, ascending, all in [begin, end)
   std::function<void(std::int64_t position, const float* logits)> consume;
@@ -67,10 +69,19 @@ std::int64_t scored_length(const lm::Continuation& continuation) {
   return continuation.keep + length_of(continuation.ids) - 1;
 }
 
+/// In mode hf (Network::keeps_stale_keys) every request is what a freshly loaded reference model would do with it: one
+/// forward of the prompt, then one forward a token into the same cache, whose keys keep the rotation they were written
+/// with. Lengths only grow within a request, so the reference's rule for its table (made anew when the length exceeds
+/// the longest seen, plain again below L0) comes down to the table of the current length. Continuations are scored
+/// token by token in the same way; nothing is shared between requests.
 class BatchRunner {
  public:
   BatchRunner(Network& network, const BatchLimits& limits)
-      : network_(network), limits_(limits), vocab_(network.config().vocab_size) {}
+      : network_(network),
+        limits_(limits),
+        vocab_(network.config().vocab_size),
+        stale_keys_(network.keeps_stale_keys()),
+        share_prefixes_(limits.share_prefixes && !stale_keys_) {}
 
   std::vector<lm::Completion> run(const std::vector<lm::Request>& batch) {
     const auto begin = std::chrono::steady_clock::now();
@@ -147,7 +158,7 @@ class BatchRunner {
       work.prompt_state = network_.rotation_state(work.prompt_tokens());
       order.push_back(&work);
     }
-    if (limits_.share_prefixes) {
+    if (share_prefixes_) {
       std::stable_sort(order.begin(), order.end(), [](const Work* a, const Work* b) {
         if (a->prompt_state != b->prompt_state) return a->prompt_state < b->prompt_state;
         return a->request->prompt < b->request->prompt;
@@ -221,7 +232,7 @@ class BatchRunner {
 
   /// Tokens that `work` can take over from `donor`.
   std::int64_t reusable_tokens(const Work& work, const Work* donor) const {
-    if (!limits_.share_prefixes || donor == nullptr) return 0;
+    if (!share_prefixes_ || donor == nullptr) return 0;
     const bool has_cache = donor->cache != nullptr;
     const std::uint64_t donor_state = has_cache ? donor->cache->rotation_state() : donor->prompt_state;
     if (donor_state != work.prompt_state) return 0;
@@ -235,8 +246,9 @@ class BatchRunner {
   }
 
   /// True if the logits that a continuation starts from are made by the prefill: the angle tables are those of the
-  /// scored text.
+  /// scored text (mode hf: of the text in front of it, which is then the prompt).
   bool first_id_from_prompt(const Work& work, const lm::Continuation& continuation) const {
+    if (stale_keys_) return continuation.keep == work.prompt_tokens();
     return network_.rotation_state(scored_length(continuation)) == work.prompt_state;
   }
 
@@ -298,7 +310,7 @@ class BatchRunner {
     run.cache = work.cache.get();
     run.ids = work.tokens.data();
     run.begin = begin;
-    run.end = run.total_len = work.prompt_tokens();
+    run.end = run.together = work.prompt_tokens();
     run.state = work.prompt_state;
     std::vector<std::int64_t>& wanted = run.wanted;
     if (work.request->max_new_tokens > 0) wanted.push_back(run.end - 1);
@@ -358,10 +370,10 @@ class BatchRunner {
       Run run;
       run.cache = work->cache.get();
       run.ids = work->tokens.data();
-      run.end = run.total_len = length;
+      run.end = run.together = length;
       run.state = network_.rotation_state(length);
       // Another angle table: the whole sequence is computed again, as if it had been the prompt.
-      run.begin = run.state == work->cache->rotation_state() ? length - 1 : 0;
+      run.begin = stale_keys_ || run.state == work->cache->rotation_state() ? length - 1 : 0;
       run.wanted = {length - 1};
       run.consume = [this, work](std::int64_t, const float* logits) {
         work->next_id = static_cast<TokenId>(kernels::argmax(logits, vocab_));
@@ -411,10 +423,11 @@ class BatchRunner {
     Run run;
     run.cache = work.cache.get();
     run.ids = text.data();
-    run.end = run.total_len = length_of(text);
+    run.end = length_of(text);
+    run.together = stale_keys_ ? continuation.keep : run.end;
     run.state = network_.rotation_state(run.end);
-    const bool goes_on =
-        first_done && work.cache->rotation_state() == run.state && work.valid_tokens >= continuation.keep;
+    const bool goes_on = first_done && (stale_keys_ || work.cache->rotation_state() == run.state) &&
+                         work.valid_tokens >= continuation.keep;
     run.begin = goes_on ? continuation.keep : 0;
     for (std::int64_t position = first_done ? continuation.keep : continuation.keep - 1; position < run.end;
          ++position) {
@@ -462,11 +475,12 @@ class BatchRunner {
 
   static ForwardPiece next_piece(const Run& run) {
     ForwardPiece piece;
-    const std::int64_t end = chunk_end(run.begin, run.end);
+    const bool alone = run.begin >= run.together;
+    const std::int64_t end = alone ? run.begin + 1 : chunk_end(run.begin, run.together);
     piece.ids = run.ids + run.begin;
     piece.n_tokens = end - run.begin;
     piece.first_position = run.begin;
-    piece.total_len = run.total_len;
+    piece.total_len = alone ? end : run.together;
     piece.cache = run.cache;
     for (const std::int64_t position : run.wanted) {
       if (position >= run.begin && position < end) piece.wanted.push_back(position - run.begin);
@@ -482,6 +496,8 @@ class BatchRunner {
   Network& network_;
   const BatchLimits& limits_;
   const std::int64_t vocab_;
+  const bool stale_keys_;
+  const bool share_prefixes_;
   Work* donor_ = nullptr;  // whose cache may be continued; a request of this batch
   std::string failure_;
   bool out_of_memory_ = false;

@@ -35,8 +35,9 @@ class KvCache {
   std::size_t size_bytes() const;
 
   /// Identity of the angle tables the keys were rotated with (PositionScheme::rotation_state of every layer, mixed).
-  /// Keys of one state never meet queries of another: the engine starts afresh instead. Keeping keys before rotation
-  /// would not be enough, because the keys of deeper layers depend on the tables through the hidden states.
+  /// Keys of one state never meet queries of another: the engine starts afresh instead, except in mode hf, which is
+  /// about just that. Keeping keys before rotation would not be enough, because the keys of deeper layers depend on the
+  /// tables through the hidden states.
   std::uint64_t rotation_state() const { return rotation_state_; }
   void set_rotation_state(std::uint64_t state) { rotation_state_ = state; }
 

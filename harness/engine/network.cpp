@@ -127,6 +127,13 @@ std::uint64_t Network::rotation_state(std::int64_t total_len) const {
   return hash.digest().low;
 }
 
+bool Network::keeps_stale_keys() const {
+  return std::any_of(config_.layers.begin(), config_.layers.end(), [](const checkpoint::LayerSpec& layer) {
+    return layer.position.scaling.length_policy == rope::LengthPolicy::kHf &&
+           checkpoint::depends_on_length(layer.position);
+  });
+}
+
 std::optional<std::int64_t> Network::max_positions() const {
   std::optional<std::int64_t> least;
   for (std::int64_t layer = 0; layer < config_.n_layers(); ++layer) {

@@ -18,6 +18,7 @@
 #include "harness/kernels/block_attention.h"
 #include "harness/kernels/gemm.h"
 #include "harness/model/weights.h"
+#include "harness/position/position_scheme.h"
 
 namespace fathom::engine {
 namespace {
@@ -108,6 +109,14 @@ std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const Loa
                                                        const checkpoint::DecoderConfig& config,
                                                        const EngineOptions& options) {
   return std::make_unique<TorchLanguageModel>(std::move(weights), config, options);
+}
+
+void check_position_settings(const checkpoint::DecoderConfig& config) {
+  std::shared_ptr<position::PositionScheme> first;
+  for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
+    const auto scheme = position::make_position_scheme({&config, layer, first, nullptr});
+    if (layer == 0) first = scheme;
+  }
 }
 
 void set_threads(std::int64_t n_threads) {

@@ -36,6 +36,11 @@ std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const Loa
                                                        const checkpoint::DecoderConfig& config,
                                                        const EngineOptions& options);
 
+/// Makes the position scheme of every layer, without weights.
+///
+/// \throws ConfigError, ModelError  for settings that a scheme refuses: what make_language_model() would say later.
+void check_position_settings(const checkpoint::DecoderConfig& config);
+
 /// Threads used by LibTorch, OpenMP and oneDNN alike; 0 = all cores.
 void set_threads(std::int64_t n_threads);
 

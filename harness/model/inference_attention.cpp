@@ -149,24 +149,30 @@ void attend_group(const AttentionCall& call, const SpanGroup& group, Tensor& out
   kernels::block_attention(kernel_shape(call, type, group.total_len), sequences);
 }
 
-/// Attention of one sequence block by block on LibTorch, for schemes that the kernel cannot express.
+/// Attention of one sequence block by block on LibTorch, for schemes that the kernel cannot express. The query heads of
+/// one KV head are stacked, so that a product serves them all: [n_kv_heads, group * n, d_head].
 class GenericAttention {
  public:
   /// q, k, v: [1, n, heads, d_head] before rotation; k and v of all keys, q of the last ones. hidden: [1, n_q,
   /// d_model].
-  GenericAttention(const AttentionCall& call, Tensor q, Tensor k, Tensor v, Tensor hidden, std::int64_t total_len)
-      : call_(call), v_(expanded(v)), hidden_(std::move(hidden)), n_regions_(call.scheme->n_regions()) {
+  GenericAttention(const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v, Tensor hidden,
+                   std::int64_t total_len)
+      : call_(call),
+        v_(v.squeeze(0).transpose(0, 1).contiguous()),
+        hidden_(std::move(hidden)),
+        n_regions_(call.scheme->n_regions()),
+        n_kv_heads_(call.spec->n_kv_heads),
+        group_(call.spec->n_heads / call.spec->n_kv_heads) {
     n_q_ = q.size(1);
     n_k_ = k.size(1);
     positions_ = at::arange(n_k_, torch::kInt64).unsqueeze(0);
     scale_ = softmax_scale_of(call, total_len);
     const Tensor q_positions = positions_.narrow(1, n_k_ - n_q_, n_q_);
     for (std::int64_t region = 0; region < n_regions_; ++region) {
-      q_.push_back(ready_queries(call, q_positions, q, total_len, region).transpose(1, 2));
+      q_.push_back(ready_queries(call, q_positions, q, total_len, region).squeeze(0).transpose(0, 1).contiguous());
       const Tensor rotated =
           call.scheme->rotates() ? call.scheme->rotate(k, Role::kKey, positions_, total_len, region) : k;
-      if (region == 0) kv_keys_ = rotated.transpose(1, 2);
-      k_.push_back(expanded(rotated));
+      k_.push_back(rotated.squeeze(0).transpose(0, 1).contiguous());
     }
   }
 
@@ -176,7 +182,7 @@ class GenericAttention {
     for (std::int64_t begin = 0; begin < n_q_;) {
       const std::int64_t position = n_k_ - n_q_ + begin;
       const std::int64_t n = std::min(n_q_ - begin, kBlock - position % kBlock);
-      out.narrow(0, begin, n).copy_(query_block(begin, n).squeeze(0).transpose(0, 1));
+      out.narrow(0, begin, n).copy_(query_block(begin, n).view({call_.spec->n_heads, n, -1}).transpose(0, 1));
       begin += n;
     }
     return out.view({n_q_, -1});
@@ -185,74 +191,105 @@ class GenericAttention {
  private:
   static constexpr std::int64_t kBlock = 256;
 
-  /// One head per query head. [1, n_heads, n, d_head]
-  Tensor expanded(const Tensor& x) const {
-    const Tensor heads = x.transpose(1, 2);
-    return heads.size(1) == call_.spec->n_heads ? heads
-                                                : heads.repeat_interleave(call_.spec->n_heads / heads.size(1), 1);
+  struct Extent {
+    std::int64_t q_begin, n_q, k_begin, n_k;
+  };
+
+  /// [n_kv_heads, group * n, d_head] of the queries of a block under a region's rotation.
+  Tensor stacked_queries(std::int64_t region, std::int64_t begin, std::int64_t n) const {
+    return q_[static_cast<std::size_t>(region)].narrow(1, begin, n).reshape({n_kv_heads_, group_ * n, -1});
   }
 
   Tensor query_block(std::int64_t begin, std::int64_t n) {
     const std::int64_t position = n_k_ - n_q_ + begin;
-    Tensor row_max = at::full({1, call_.spec->n_heads, n, 1}, -std::numeric_limits<float>::infinity(), torch::kFloat32);
-    Tensor row_sum = at::zeros_like(row_max),
-           out = at::zeros({1, call_.spec->n_heads, n, call_.spec->d_head}, torch::kFloat32);
+    queries_.assign(static_cast<std::size_t>(n_regions_), Tensor());
+    Tensor row_max = at::full({n_kv_heads_, group_ * n, 1}, -std::numeric_limits<float>::infinity(), torch::kFloat32);
+    Tensor row_sum = at::zeros_like(row_max);
+    Tensor out = at::zeros({n_kv_heads_, group_ * n, call_.spec->d_head}, torch::kFloat32);
     bool newest = true;
     for (std::int64_t key = (position + n - 1) / kBlock * kBlock; key >= 0; key -= kBlock, newest = false) {
       const std::int64_t n_keys = std::min(kBlock, position + n - key);
       const std::int64_t window = call_.spec->window.value_or(0);
       if (window > 0 && key + n_keys - 1 <= position - window) break;
-      const Tensor logits = block_logits({begin, n, key, n_keys}, newest);
-      const Tensor new_max = at::maximum(row_max, logits.amax(-1, true));
+      Tensor p = block_logits({begin, n, key, n_keys}, newest);
+      const Tensor new_max = at::maximum(row_max, p.amax(-1, true));
       const Tensor safe_max = new_max.masked_fill(new_max.isinf(), 0.0);
-      const Tensor p = (logits - safe_max).exp();
-      const Tensor decay = (row_max - safe_max).exp();
-      row_sum = row_sum * decay + p.sum(-1, true);
-      out = out * decay + at::matmul(p, v_.narrow(2, key, n_keys));
+      p.sub_(safe_max).exp_();
+      const Tensor decay = (row_max - safe_max).exp_();
+      row_sum.mul_(decay).add_(p.sum(-1, true));
+      out.mul_(decay).baddbmm_(p, v_.narrow(1, key, n_keys));
       row_max = new_max;
     }
-    return out / row_sum;
+    return out.div_(row_sum);
   }
 
-  struct Extent {
-    std::int64_t q_begin, n_q, k_begin, n_k;
-  };
-
-  /// [1, n_heads, n_q, n_k], -infinity where hidden.
+  /// [n_kv_heads, group * n_q, n_k], -infinity where hidden.
   Tensor block_logits(const Extent& at_block, bool newest) {
     const Tensor q_positions = positions_.narrow(1, n_k_ - n_q_ + at_block.q_begin, at_block.n_q);
     const Tensor k_positions = positions_.narrow(1, at_block.k_begin, at_block.n_k);
-    const Tensor distance = q_positions.squeeze(0).unsqueeze(1) - k_positions;  // [n_q, n_k]
-    Tensor logits, regions;
-    if (n_regions_ > 1) regions = call_.scheme->region(q_positions.squeeze(0), k_positions.squeeze(0));
-    for (std::int64_t region = 0; region < n_regions_; ++region) {
-      const Tensor here = n_regions_ > 1 ? regions == region : Tensor();  // [n_q, n_k]
-      if (region > 0 && !here.any().item<bool>()) continue;
-      const Tensor q = q_[static_cast<std::size_t>(region)].narrow(2, at_block.q_begin, at_block.n_q);
-      const Tensor k = k_[static_cast<std::size_t>(region)].narrow(2, at_block.k_begin, at_block.n_k);
-      const Tensor product = at::matmul(q, k.transpose(-1, -2)) * scale_;
-      logits = region == 0 ? product : at::where(here, product, logits);
+    Tensor logits = n_regions_ > 1 ? region_products(at_block, q_positions[0], k_positions[0]) : product(at_block, 0);
+    if (call_.scheme->has_bias()) add_bias(at_block, q_positions, k_positions, newest, logits);
+    const std::int64_t first_query = n_k_ - n_q_ + at_block.q_begin, last_query = first_query + at_block.n_q - 1;
+    const std::int64_t window = call_.spec->window.value_or(0);
+    const bool all_seen =
+        at_block.k_begin + at_block.n_k - 1 <= first_query && (window == 0 || at_block.k_begin > last_query - window);
+    if (all_seen) return logits;
+    const Tensor distance = q_positions[0].unsqueeze(1) - k_positions;  // [n_q, n_k]
+    Tensor unseen = distance < 0;
+    if (window > 0) unseen = unseen.logical_or(distance >= window);
+    by_head(at_block, logits).masked_fill_(unseen, -std::numeric_limits<float>::infinity());
+    return logits;
+  }
+
+  /// scale * q k^T under one region's rotation.
+  Tensor product(const Extent& at_block, std::int64_t region) {
+    Tensor& q = queries_[static_cast<std::size_t>(region)];
+    if (!q.defined()) q = stacked_queries(region, at_block.q_begin, at_block.n_q);
+    const Tensor k = k_[static_cast<std::size_t>(region)].narrow(1, at_block.k_begin, at_block.n_k);
+    Tensor out = at::empty({n_kv_heads_, q.size(1), at_block.n_k}, torch::kFloat32);
+    return out.baddbmm_(q, k.transpose(-1, -2), 0, scale_);
+  }
+
+  /// Every pair under the rotation of its own region; regions without a pair in the block cost nothing.
+  Tensor region_products(const Extent& at_block, const Tensor& q_positions, const Tensor& k_positions) {
+    const Tensor regions = call_.scheme->region(q_positions, k_positions);  // [n_q, n_k]
+    const auto lowest = regions.min().item<std::int64_t>(), highest = regions.max().item<std::int64_t>();
+    Tensor logits = product(at_block, lowest);
+    for (std::int64_t region = lowest + 1; region <= highest; ++region) {
+      const Tensor here = regions == region;
+      if (!here.any().item<bool>()) continue;
+      const Tensor other = product(at_block, region);
+      Tensor chosen = by_head(at_block, logits);
+      at::where_out(chosen, here, by_head(at_block, other), chosen);
     }
-    if (call_.scheme->has_bias()) {
-      position::LogitBlock block;
-      block.q_positions = q_positions;
-      block.k_positions = k_positions;
-      if (call_.scheme->needs_q_and_k()) {
-        block.q = q_[0].narrow(2, at_block.q_begin, at_block.n_q);
-        block.k = kv_keys_.narrow(2, at_block.k_begin, at_block.n_k);
-      }
-      if (call_.scheme->needs_hidden()) block.q_hidden = hidden_.narrow(1, at_block.q_begin, at_block.n_q);
-      logits = logits + call_.scheme->block_bias(block, newest);
+    return logits;
+  }
+
+  void add_bias(const Extent& at_block, const Tensor& q_positions, const Tensor& k_positions, bool newest,
+                Tensor& logits) {
+    position::LogitBlock block;
+    block.q_positions = q_positions;
+    block.k_positions = k_positions;
+    if (call_.scheme->needs_q_and_k()) {
+      block.q = q_[0].narrow(1, at_block.q_begin, at_block.n_q).unsqueeze(0);
+      block.k = k_[0].narrow(1, at_block.k_begin, at_block.n_k).unsqueeze(0);
     }
-    Tensor hidden_keys = distance < 0;
-    if (call_.spec->window) hidden_keys = hidden_keys.logical_or(distance >= *call_.spec->window);
-    return logits.masked_fill(hidden_keys, -std::numeric_limits<float>::infinity());
+    if (call_.scheme->needs_hidden()) block.q_hidden = hidden_.narrow(1, at_block.q_begin, at_block.n_q);
+    by_head(at_block, logits).unsqueeze(0).add_(call_.scheme->block_bias(block, newest));
+  }
+
+  /// The same memory as [n_heads, n_q, n_k].
+  static Tensor by_head(const Extent& at_block, const Tensor& logits) {
+    return logits.view({-1, at_block.n_q, at_block.n_k});
   }
 
   const AttentionCall& call_;
-  std::vector<Tensor> q_, k_;  // per region: [1, n_heads, n, d_head]
-  Tensor kv_keys_, v_, hidden_, positions_;
+  std::vector<Tensor> q_;        // per region: [n_heads, n_q, d_head]
+  std::vector<Tensor> k_;        // per region: [n_kv_heads, n_k, d_head]
+  std::vector<Tensor> queries_;  // per region: the query block in hand, stacked; made when a product asks
+  Tensor v_, hidden_, positions_;
   const std::int64_t n_regions_;
+  const std::int64_t n_kv_heads_, group_;
   std::int64_t n_q_ = 0, n_k_ = 0;
   double scale_ = 1;
 };

@@ -13,21 +13,25 @@ namespace {
 
 // Tables of more lengths than this are not kept: a length-dependent scaling makes one per length.
 constexpr std::size_t kMostTables = 64;
+// A table is worth its rows where at least one in this many is asked for.
+constexpr std::int64_t kSparseRows = 64;
 
-AngleTable build_angle_table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions) {
+/// Row i holds the angles of positions[i], or of position i where positions is null.
+AngleTable build_angle_table(const rope::RopeFrequencies& frequencies, std::int64_t n_rows,
+                             const std::int64_t* positions, const PositionMap& map) {
   const auto n_pairs = static_cast<std::int64_t>(frequencies.inv_freq.size());
-  AngleTable table{at::empty({n_positions, n_pairs}, torch::kFloat32),
-                   at::empty({n_positions, n_pairs}, torch::kFloat32)};
+  AngleTable table{at::empty({n_rows, n_pairs}, torch::kFloat32), at::empty({n_rows, n_pairs}, torch::kFloat32)};
   float* cos = table.cos.data_ptr<float>();
   float* sin = table.sin.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (std::int64_t position = 0; position < n_positions; ++position) {
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    const std::int64_t position = positions == nullptr ? row : positions[row];
+    const double place = map.mapped ? map.mapped(position) : static_cast<double>(position);
     for (std::int64_t i = 0; i < n_pairs; ++i) {
       const rope::CosSin entry =
-          rope::table_entry(static_cast<double>(position), frequencies.inv_freq[static_cast<std::size_t>(i)],
-                            frequencies.attention_factor);
-      cos[position * n_pairs + i] = entry.cos;
-      sin[position * n_pairs + i] = entry.sin;
+          rope::table_entry(place, frequencies.inv_freq[static_cast<std::size_t>(i)], frequencies.attention_factor);
+      cos[row * n_pairs + i] = entry.cos;
+      sin[row * n_pairs + i] = entry.sin;
     }
   }
   return table;
@@ -45,14 +49,30 @@ std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies) {
   return hash.digest().low;
 }
 
-const AngleTable& AngleTables::table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions) {
-  const std::uint64_t key = rotation_identity(frequencies);
+const AngleTable& AngleTables::table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions,
+                                     const PositionMap& map) {
+  const Key key{rotation_identity(frequencies), map.identity};
   const auto found = tables_.find(key);
   if (found != tables_.end() && found->second.cos.size(0) >= n_positions) return found->second;
   if (found == tables_.end() && tables_.size() >= kMostTables) tables_.clear();
-  std::int64_t rows = 64;
-  while (rows < n_positions) rows *= 2;
-  return tables_[key] = build_angle_table(frequencies, rows);
+  std::int64_t n_rows = 64;
+  while (n_rows < n_positions) n_rows *= 2;
+  return tables_[key] = build_angle_table(frequencies, n_rows, nullptr, map);
+}
+
+AngleRows AngleTables::rows(const rope::RopeFrequencies& frequencies, const torch::Tensor& positions,
+                            std::int64_t total_len, const PositionMap& map) {
+  const std::int64_t n = positions.numel();
+  const std::int64_t longest = n == 0 ? 0 : positions.max().item<std::int64_t>() + 1;
+  const auto found = tables_.find({rotation_identity(frequencies), map.identity});
+  const bool known = found != tables_.end() && found->second.cos.size(0) >= longest;
+  if (known) return {found->second, positions};
+  if (n * kSparseRows < longest) {
+    const torch::Tensor flat = positions.reshape(-1).contiguous();
+    return {build_angle_table(frequencies, n, flat.data_ptr<std::int64_t>(), map),
+            at::arange(n, torch::kInt64).view(positions.sizes())};
+  }
+  return {table(frequencies, std::max(longest, total_len), map), positions};
 }
 
 }  // namespace fathom::position

@@ -4,7 +4,10 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "harness/rope/rope_scaling.h"
 
@@ -17,6 +20,18 @@ struct AngleTable {
   torch::Tensor sin;
 };
 
+/// Where a token stands for the rotation: at its position, or where a remap puts it (which may be a fraction).
+struct PositionMap {
+  std::string identity;                          ///< equal maps have equal names; empty = the position itself
+  std::function<double(std::int64_t)> mapped{};  ///< empty = the position itself
+};
+
+/// A table and, for each position that was asked for, its row in it.
+struct AngleRows {
+  AngleTable table;
+  torch::Tensor rows;  ///< int64, shaped as the positions
+};
+
 /// Hash of the frequency list and the attention factor: equal rotations have equal identities.
 std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies);
 
@@ -24,10 +39,19 @@ class AngleTables {
  public:
   /// A table of at least `n_positions` rows. Angles are products in double, reduced modulo 2 pi before the cosine is
   /// taken: a float32 product would be wrong by 0.03 rad at position 10^6.
-  const AngleTable& table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions);
+  const AngleTable& table(const rope::RopeFrequencies& frequencies, std::int64_t n_positions,
+                          const PositionMap& map = {});
+
+  /// The same angles for some positions. Few positions far out (one step of decoding under a table of its own, the
+  /// check at model load) get rows of their own instead of a table up to the last of them.
+  ///
+  /// \param positions  int64, any shape, on the CPU. \param total_len  rows worth having if a table is made.
+  AngleRows rows(const rope::RopeFrequencies& frequencies, const torch::Tensor& positions, std::int64_t total_len,
+                 const PositionMap& map = {});
 
  private:
-  std::map<std::uint64_t, AngleTable> tables_;
+  using Key = std::pair<std::uint64_t, std::string>;
+  std::map<Key, AngleTable> tables_;
 };
 
 }  // namespace fathom::position

@@ -1,6 +1,9 @@
 #include "harness/position/position_scheme.h"
 
 #include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include "harness/core/error.h"
 
 namespace fathom::position {
 namespace {
@@ -69,6 +72,10 @@ void PositionScheme::draw_parameter(const std::string&, torch::Tensor& values, R
 std::shared_ptr<PositionScheme> make_position_scheme(const SchemeContext& context) {
   const checkpoint::PositionSpec& spec = context.spec().position;
   std::shared_ptr<PositionScheme> scheme = position_schemes().at(spec.kind).make(context);
+  if (spec.remap.method != "none" && !scheme->remaps_positions()) {
+    throw ConfigError(fmt::format("remap {}: position scheme '{}' (layer {}) cannot be remapped; only rope can",
+                                  spec.remap.method, spec.kind, context.layer));
+  }
   scheme->set_temperature(spec.temperature);
   return scheme;
 }

@@ -58,6 +58,8 @@ class PositionScheme : public torch::nn::Module {
   /// Constant for fixed tables.
   virtual std::uint64_t rotation_state(std::int64_t total_len) const;
 
+  /// True if the layer's remap is in force; a scheme that knows none must not be given one.
+  virtual bool remaps_positions() const { return false; }
   /// Regions of pairs that are rotated each in their own way (rope/position_remap.h); 1 for all but the remaps.
   virtual std::int64_t n_regions() const { return 1; }
   /// Region of every pair, [q_len, k_len] int64; q_positions: [q_len], k_positions: [k_len] int64. Asked for only where

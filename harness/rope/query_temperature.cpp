@@ -35,6 +35,14 @@ TemperatureKind parse_temperature_kind(std::string_view name) {
       fmt::format("temperature = '{}' must be none, llama4, ministral3, log_n or uniform", std::string(name)));
 }
 
+bool counts_tokens(TemperatureKind kind) {
+  return kind == TemperatureKind::kLlama4 || kind == TemperatureKind::kMinistral3 || kind == TemperatureKind::kLogN;
+}
+
+bool uses_scale(TemperatureKind kind) {
+  return kind == TemperatureKind::kLlama4 || kind == TemperatureKind::kMinistral3 || kind == TemperatureKind::kUniform;
+}
+
 void check_temperature(const QueryTemperature& temperature) {
   const auto fail = [&](const char* what, const std::string& value, const char* allowed) {
     throw ConfigError(

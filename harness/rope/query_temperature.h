@@ -19,6 +19,11 @@ std::string_view to_string(TemperatureKind kind);
 /// \throws ConfigError  for another name.
 TemperatureKind parse_temperature_kind(std::string_view name);
 
+/// True where the multiplier changes with the position, in steps or logarithms of `length`.
+bool counts_tokens(TemperatureKind kind);
+/// True where `scale` says something: all but log_n.
+bool uses_scale(TemperatureKind kind);
+
 struct QueryTemperature {
   TemperatureKind kind = TemperatureKind::kNone;
   double scale = 0;

@@ -9,6 +9,8 @@
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/position/position_scheme.h"
+#include "harness/train/curriculum.h"
 
 namespace fathom::train {
 namespace {
@@ -45,6 +47,13 @@ checkpoint::RopeLayout parse_rope_layout(const std::string& name) {
       fmt::format("train: unknown rope layout '{}'; known: split_half, interleaved, interleaved_in_split_out", name));
 }
 
+checkpoint::RotarySide parse_rotary_side(const std::string& name) {
+  for (const auto side : {checkpoint::RotarySide::kPrefix, checkpoint::RotarySide::kSuffix}) {
+    if (checkpoint::to_string(side) == name) return side;
+  }
+  throw ConfigError(fmt::format("train: unknown rope side '{}'; known: prefix, suffix", name));
+}
+
 checkpoint::PositionSpec training_position(const TrainSpec& spec, std::int64_t d_head) {
   checkpoint::PositionSpec position;
   const position::PositionInfo& info = position::position_infos().at(spec.position);
@@ -54,6 +63,7 @@ checkpoint::PositionSpec training_position(const TrainSpec& spec, std::int64_t d
     position.options["positions"] = std::to_string(spec.context);
   if (!info.rotates) return position;
   position.layout = parse_rope_layout(spec.rope_layout);
+  position.side = parse_rotary_side(spec.rope_side);
   position.rope_base = spec.rope_base;
   position.rotary_dim = static_cast<std::int64_t>(static_cast<double>(d_head) * spec.rope_partial);
   if (position.rotary_dim < 2 || position.rotary_dim % 2 != 0 || position.rotary_dim > d_head) {
@@ -109,6 +119,19 @@ checkpoint::DecoderConfig make_training_config(const TrainSpec& spec, const Reci
       config.layers.back().position = checkpoint::PositionSpec{};
       config.layers.back().position.kind = "nope";
     }
+  }
+  return config;
+}
+
+checkpoint::DecoderConfig planned_decoder(const TrainSpec& spec) {
+  const Recipe recipe = make_recipe(spec);
+  const Curriculum curriculum(spec, recipe);  // refuses tasks that cannot be trained
+  const text::WordTokenizer words(spec.vocabulary, recipe.bos);
+  checkpoint::DecoderConfig config = make_training_config(spec, recipe, words.vocab_size());
+  std::shared_ptr<position::PositionScheme> first;
+  for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
+    const auto scheme = position::make_position_scheme({&config, layer, first, nullptr});
+    if (layer == 0) first = scheme;
   }
   return config;
 }

@@ -82,6 +82,7 @@ std::string TrainSpec::canonical() const {
   if (info.rotates)
     out += fmt::format("rope_base={};rope_layout={};rope_partial={};", format_double(rope_base), rope_layout,
                        format_double(rope_partial));
+  if (info.rotates && rope_side != "prefix") out += fmt::format("rope_side={};", rope_side);
   out += fmt::format("nope_layers={};context={};tasks={};seed={};", nope_layers, context, join(tasks, ","), seed);
   out += fmt::format("n_layers={};d_model={};n_heads={};d_ff={};max_steps={};", r.n_layers, r.d_model, r.n_heads,
                      r.d_ff, max_steps);

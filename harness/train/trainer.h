@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/checkpoint/decoder_config.h"
 #include "harness/core/log.h"
 #include "harness/core/options.h"
 #include "harness/text/word_tokenizer.h"
@@ -22,6 +23,7 @@ struct TrainSpec {
   double rope_base = 10000;
   std::string rope_layout = "split_half";
   double rope_partial = 1;
+  std::string rope_side = "prefix";  ///< where the rotated share of a head stands: "prefix" or "suffix"
   std::string nope_layers = "none";  ///< "none", "every 4", "1,3"
   std::int64_t context = 256;
   std::vector<std::string> tasks = {"niah"};  ///< niah, variable_tracking, kv
@@ -61,6 +63,11 @@ struct TrainCallbacks {
   const StopToken* stop = nullptr;
   Logger* logger = nullptr;
 };
+
+/// The decoder that a spec trains, with everything checked that can be checked before the first step.
+///
+/// \throws ConfigError, ModelError  for what the training itself would refuse.
+checkpoint::DecoderConfig planned_decoder(const TrainSpec& spec);
 
 /// Trains into `folder`, or returns at once if it already holds the finished model of this spec. An interrupted
 /// training leaves a resumable state there (weights, optimiser, moving averages, random streams) and goes on from it:

@@ -77,9 +77,56 @@ TEST_CASE("cli: configuration errors exit with 2, name the key and the nearest o
   check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.tasks=niah_sngle_2"}), 2, "did you mean 'niah_single_2'");
   check_one_line(work.run({"run", "tiny.ini", "--set", "scaling=yran"}), 2, "did you mean 'yarn'");
   check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.controls=on"}), 2, "not available in this version");
+  check_one_line(work.run({"run", "tiny.ini", "--set", "remap=reropee"}), 2, "did you mean 'rerope'");
   check_one_line(work.run({"run", "tiny.ini", "--dry-run", "--set", "scaling=yarn", "--set", "scaling.beta_fst=3"}), 2,
                  "did you mean 'scaling.beta_fast'");
   check_one_line(work.run({"run", "tiny.ini", "--dry-run", "--set", "alibi.max_bais=4"}), 2, "alibi.max_bais");
+}
+
+TEST_CASE("cli: keys that change nothing are refused, by the run and by its dry run", "[cli][errors]") {
+  const Workspace work;
+  work.write("tiny.ini", kTinyRun);
+  const auto refused = [&](std::vector<std::string> settings, const std::string& part) {
+    std::vector<std::string> arguments = {"run", "tiny.ini", "--dry-run"};
+    for (const std::string& setting : settings) {
+      arguments.emplace_back("--set");
+      arguments.push_back(setting);
+    }
+    INFO(settings.front());
+    check_one_line(work.run(arguments), 2, part);
+  };
+  refused({"scaling.mode=frozen"}, "scaling.mode changes nothing in this run");
+  refused({"scaling.mode=hf", "scaling=yarn"}, "scaling.mode changes nothing in this run");
+  refused({"scaling.frozen_length=64", "scaling=dynamic"}, "scaling.frozen_length changes nothing in this run");
+  refused({"scaling.original_context=32"}, "scaling.original_context changes nothing in this run");
+  refused({"temperature.scale=0.2"}, "temperature.scale changes nothing in this run");
+  refused({"temperature=uniform"}, "temperature.scale is missing");
+  refused({"temperature.length=20", "temperature=uniform", "temperature.scale=2"},
+          "temperature.length changes nothing");
+  refused({"rope.side=suffix"}, "rope.side changes nothing in this run");
+  refused({"remap.window=20"}, "remap.window = 20 is an option of nothing");
+  refused({"remap=rerope", "remap.window=0"}, "window");
+  refused({"remap=rerope", "scaling=dynamic", "scaling.mode=hf"}, "scaling.mode = hf");
+}
+
+TEST_CASE("cli: a dry run refuses what the training would refuse", "[cli][errors]") {
+  const Workspace work;
+  work.write("tiny.ini", kTinyRun);
+  const auto refused = [&](const std::string& setting, const std::string& part) {
+    INFO(setting);
+    check_one_line(work.run({"run", "tiny.ini", "--dry-run", "--set", setting}), 2, part);
+  };
+  refused("train.tasks=niah, copyy", "copyy");
+  refused("nope_layers=7", "nope_layers");
+  refused("rope.partial=0", "rope_partial");
+  refused("scaling=longrope", "short_factor");
+  refused("train.heads=3", "heads");
+  const ProcessResult remapped = work.run({"run", "tiny.ini", "--dry-run", "--set", "position=rope, alibi", "--set",
+                                           "remap=none, rerope", "--set", "temperature=none, log_n"});
+  INFO(remapped.err);
+  CHECK(remapped.exit_code == 0);
+  CHECK(contains(remapped.out, "rope rerope temperature=log_n"));
+  CHECK_FALSE(contains(remapped.out, "alibi rerope"));
 }
 
 TEST_CASE("cli: missing, truncated and hostile GGUF files give one line", "[cli][errors]") {

@@ -16,7 +16,8 @@ namespace {
 bool same_model(const ModelSection& a, const ModelSection& b) {
   const auto members = [](const ModelSection& m) {
     return std::tie(m.name, m.source, m.position, m.rope_base, m.rope_layout, m.rope_partial, m.nope_layers, m.scaling,
-                    m.scaling_factor, m.original_context, m.scaling_mode, m.remap, m.dtype, m.plugin_options);
+                    m.scaling_factor, m.original_context, m.scaling_mode, m.remap, m.dtype, m.plugin_options,
+                    m.rope_side, m.frozen_length, m.temperature, m.temperature_scale, m.temperature_length);
   };
   return members(a) == members(b);
 }
@@ -53,11 +54,16 @@ position = rope, alibi
 rope.base = 1e4, 500000
 rope.layout = interleaved
 rope.partial = 0.25, 1
+rope.side = suffix
 nope_layers = every 2
 scaling = none, yarn, base
 scaling.factor = auto, 4
 scaling.original_context = 128
 scaling.mode = hf
+scaling.frozen_length = 512
+temperature = none, log_n
+temperature.scale = 0.2
+temperature.length = 96
 remap = none, self_extend
 dtype = bf16
 scaling.beta_fast = 16

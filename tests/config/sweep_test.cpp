@@ -58,6 +58,32 @@ TEST_CASE("sweep: names come from the values that are not the default", "[config
           "rope partial=0.25 layout=interleaved nope_layers=every2 rerope seed=2 yarn factor=4 mode=hf L0=64 bf16"});
 }
 
+TEST_CASE("sweep: a temperature is an axis of every scheme, and names its variants", "[config][sweep]") {
+  CHECK(names_of("[model]\nposition = rope, alibi\ntemperature = none, log_n\n") ==
+        Strings{"rope", "rope temperature=log_n", "alibi", "alibi temperature=log_n"});
+  const auto variants = expand_variants(
+      config_of("[model]\nsource = a.gguf\ntemperature = uniform\ntemperature.scale = 1.5\n"), plain_traits());
+  REQUIRE(variants.size() == 1);
+  CHECK(variants[0].name == "a temperature=uniform");
+  CHECK(variants[0].temperature_scale == std::optional<double>(1.5));
+  CHECK(expand_variants(config_of("[model]\nsource = a.gguf\n"), plain_traits())[0].temperature == "declared");
+  CHECK(expand_variants(config_of(""), plain_traits())[0].temperature == "none");
+}
+
+TEST_CASE("sweep: the mode names only variants whose scaling depends on the length", "[config][sweep]") {
+  SweepTraits traits = plain_traits();
+  traits.depends_on_length = [](const std::string& scaling, const fathom::OptionSource&) {
+    return scaling == "dynamic";
+  };
+  CHECK(names_of("[model]\nscaling = none, yarn, dynamic\nscaling.mode = hf\n", traits) ==
+        Strings{"rope", "rope yarn", "rope dynamic mode=hf"});
+}
+
+TEST_CASE("sweep: the rotated side shows where a share rotates", "[config][sweep]") {
+  CHECK(names_of("[model]\nrope.partial = 1, 0.5\nrope.side = suffix\n") ==
+        Strings{"rope", "rope partial=0.5 side=suffix"});
+}
+
 TEST_CASE("sweep: checkpoints are called after their file, and declare their scaling", "[config][sweep]") {
   const std::vector<ModelVariant> variants = expand_variants(
       config_of("[model]\nsource = models/Smol.Q4_1.gguf\nscaling = declared, none, yarn\n[train]\nseeds = 1, 2\n"),

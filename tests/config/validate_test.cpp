@@ -63,10 +63,11 @@ TEST_CASE("config: axes of the model are checked value by value", "[config][vali
         "config: t.ini:2: [model] scaling.factor = 0.5 is outside 1..1000000");
   CHECK(config_error("[model]\nscaling.factor = auto, 4, two\n") ==
         "config: t.ini:2: [model] scaling.factor = two is not a number");
-  CHECK(config_error("[model]\nremap = none, self_extent\n") ==
-        "config: t.ini:2: [model] remap = self_extent is unknown; did you mean 'self_extend'?; allowed: none, "
-        "self_extend, "
-        "rerope, leaky_rerope, dual_chunk");
+  CHECK(config_error("[model]\nremap = none, none\n") ==
+        "config: t.ini:2: [model] remap = none, none has 'none' twice");
+  CHECK(config_error("[model]\ntemperature = none, logn\n") ==
+        "config: t.ini:2: [model] temperature = logn is unknown; did you mean 'log_n'?; allowed: none, llama4, "
+        "ministral3, log_n, uniform");
 }
 
 TEST_CASE("config: layer patterns", "[config][validate][errors]") {
