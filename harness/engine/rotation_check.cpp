@@ -82,11 +82,12 @@ struct CheckedLayer {
   std::int64_t layer = 0;
   std::vector<std::int64_t> positions;
 
-  /// A vector of one head, d_head channels long, rotated to each position. [positions, d_head] float32
+  /// A vector, d_head channels long, rotated to each position as the first head. [positions, d_head] float32
   torch::Tensor rotated(const torch::Tensor& head, position::Role role, std::int64_t region) const {
     const torch::Tensor row = position_row(positions);
-    const torch::Tensor x = head.view({1, 1, 1, -1}).expand({1, row.size(1), 1, spec.d_head}).contiguous();
-    return scheme.rotate(x, role, row, positions.back() + 1, region).contiguous().view({row.size(1), spec.d_head});
+    const std::int64_t n_heads = role == position::Role::kQuery ? spec.n_heads : spec.n_kv_heads;
+    const torch::Tensor x = head.view({1, 1, 1, -1}).expand({1, row.size(1), n_heads, spec.d_head}).contiguous();
+    return scheme.rotate(x, role, row, positions.back() + 1, region)[0].select(1, 0).contiguous();
   }
 };
 

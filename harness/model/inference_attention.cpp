@@ -195,9 +195,9 @@ class GenericAttention {
     std::int64_t q_begin, n_q, k_begin, n_k;
   };
 
-  /// [n_kv_heads, group * n, d_head] of the queries of a block under a region's rotation.
+  /// [n_kv_heads, group * n, d_head] of the queries of a block under a region's rotation, times the softmax scale.
   Tensor stacked_queries(std::int64_t region, std::int64_t begin, std::int64_t n) const {
-    return q_[static_cast<std::size_t>(region)].narrow(1, begin, n).reshape({n_kv_heads_, group_ * n, -1});
+    return q_[static_cast<std::size_t>(region)].narrow(1, begin, n).mul(scale_).reshape({n_kv_heads_, group_ * n, -1});
   }
 
   Tensor query_block(std::int64_t begin, std::int64_t n) {
@@ -246,8 +246,8 @@ class GenericAttention {
     Tensor& q = queries_[static_cast<std::size_t>(region)];
     if (!q.defined()) q = stacked_queries(region, at_block.q_begin, at_block.n_q);
     const Tensor k = k_[static_cast<std::size_t>(region)].narrow(1, at_block.k_begin, at_block.n_k);
-    Tensor out = at::empty({n_kv_heads_, q.size(1), at_block.n_k}, torch::kFloat32);
-    return out.baddbmm_(q, k.transpose(-1, -2), 0, scale_);
+    // Not baddbmm with beta = 0: LibTorch 1.13 multiplies what stood in memory by 0, and a NaN stays one.
+    return at::bmm(q, k.transpose(-1, -2));
   }
 
   /// Every pair under the rotation of its own region; regions without a pair in the block cost nothing.

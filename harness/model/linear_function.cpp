@@ -34,14 +34,50 @@ Tensor narrowed(const Tensor& x, std::int64_t rows) {
   return out;
 }
 
+/// What the products read: a bf16 copy where the processor multiplies bf16, the numbers themselves elsewhere.
+Tensor operand(const Tensor& x, std::int64_t rows) {
+  const Tensor matrix = x.contiguous();
+  return kernels::has_native_bf16() ? narrowed(matrix, rows) : matrix.view({rows, matrix.size(-1)});
+}
+
+/// The same of a weight matrix, whose rows need no padding.
+Tensor weight_operand(const Tensor& weight) {
+  const Tensor matrix = weight.contiguous();
+  if (!kernels::has_native_bf16()) return matrix;
+  Tensor out = torch::empty(matrix.sizes(), torch::kBFloat16);
+  narrow_rows(matrix.data_ptr<float>(), matrix.size(0), matrix.size(1), bits(out), matrix.size(0));
+  return out;
+}
+
+struct Transposed {
+  Tensor matrix;       ///< [columns, rows], rows padded like those of operand()
+  Tensor column_sums;  ///< [columns]; undefined unless asked for
+};
+
+/// dy: [rows, columns] float32.
+Transposed transposed_operand(const Tensor& dy, std::int64_t padded, bool with_sums) {
+  const std::int64_t rows = dy.size(0), columns = dy.size(1);
+  Transposed out;
+  if (!kernels::has_native_bf16()) {
+    out.matrix = dy.t().contiguous();
+    if (with_sums) out.column_sums = dy.sum(0);
+    return out;
+  }
+  out.matrix = torch::empty({columns, padded}, torch::kBFloat16);
+  if (with_sums) out.column_sums = torch::empty({columns});
+  narrow_transposed(dy.data_ptr<float>(), rows, columns, bits(out.matrix), padded,
+                    with_sums ? out.column_sums.data_ptr<float>() : nullptr);
+  return out;
+}
+
 struct ProductSize {
   std::int64_t m, n, k;
 };
 
-void multiply_bf16(kernels::MatrixLayout layout, const ProductSize& size, const Tensor& a, const Tensor& b,
-                   const Tensor& c) {
+void multiply_operands(kernels::MatrixLayout layout, const ProductSize& size, const Tensor& a, const Tensor& b,
+                       const Tensor& c) {
   kernels::GemmCall call;
-  call.type = kernels::ElementType::kBFloat16;
+  call.type = a.scalar_type() == torch::kBFloat16 ? kernels::ElementType::kBFloat16 : kernels::ElementType::kFloat32;
   call.layout = layout;
   call.m = size.m;
   call.n = size.n;
@@ -60,16 +96,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& x, const Tensor& weight,
                         const c10::optional<Tensor>& bias) {
     const std::int64_t in = weight.size(1), out = weight.size(0), rows = x.numel() / in;
-    const Tensor x16 = narrowed(x.contiguous(), rows);
-    Tensor w16 = torch::empty({out, in}, torch::kBFloat16);
-    narrow_rows(weight.contiguous().data_ptr<float>(), out, in, bits(w16), out);
+    const Tensor x_operand = operand(x, rows), w_operand = weight_operand(weight);
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = out;
     const Tensor y = torch::empty(shape);
-    multiply_bf16(kernels::MatrixLayout::kRowsAreOutputs, {rows, out, in}, x16, w16, y);
+    multiply_operands(kernels::MatrixLayout::kRowsAreOutputs, {rows, out, in}, x_operand, w_operand, y);
     const bool has_bias = bias.has_value() && bias->defined();
     if (has_bias) add_bias(bias->data_ptr<float>(), rows, out, y.data_ptr<float>());
-    ctx->save_for_backward({x16, w16});
+    ctx->save_for_backward({x_operand, w_operand});
     ctx->saved_data["has_bias"] = has_bias;
     ctx->saved_data["shape"] = x.sizes().vec();
     return y;
@@ -77,31 +111,27 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(torch::autograd::AutogradContext* ctx, variable_list gradients) {
     const variable_list saved = ctx->get_saved_variables();
-    const Tensor &x16 = saved[0], &w16 = saved[1];
-    const std::int64_t out = w16.size(0), in = w16.size(1);
-    const Tensor dy = gradients[0].contiguous();
-    const std::int64_t rows = dy.numel() / out, padded = x16.size(0);
+    const Tensor &x_operand = saved[0], &w_operand = saved[1];
+    const std::int64_t out = w_operand.size(0), in = w_operand.size(1), padded = x_operand.size(0);
+    const Tensor dy = gradients[0].contiguous().view({-1, out});
+    const std::int64_t rows = dy.size(0);
     const Tensor dx = torch::empty(ctx->saved_data["shape"].toIntVector());
-    multiply_bf16(kernels::MatrixLayout::kRowsAreInputs, {rows, in, out}, narrowed(dy, rows), w16, dx);
-    Tensor dy_transposed = torch::empty({out, padded}, torch::kBFloat16);
-    Tensor d_bias;
-    if (ctx->saved_data["has_bias"].toBool()) d_bias = torch::empty({out});
-    narrow_transposed(dy.data_ptr<float>(), rows, out, bits(dy_transposed), padded,
-                      d_bias.defined() ? d_bias.data_ptr<float>() : nullptr);
+    multiply_operands(kernels::MatrixLayout::kRowsAreInputs, {rows, in, out}, operand(dy, rows), w_operand, dx);
+    const Transposed dy_transposed = transposed_operand(dy, padded, ctx->saved_data["has_bias"].toBool());
     const Tensor dw = torch::empty({out, in});
-    multiply_bf16(kernels::MatrixLayout::kRowsAreInputs, {out, in, padded}, dy_transposed, x16, dw);
-    return {dx, dw, d_bias};
+    multiply_operands(kernels::MatrixLayout::kRowsAreInputs, {out, in, padded}, dy_transposed.matrix, x_operand, dw);
+    return {dx, dw, dy_transposed.column_sums};
   }
 };
 
 }  // namespace
 
-bool linear_runs_on_bf16(const Tensor& x, const Tensor& weight) {
+bool fused_linear_applies(const Tensor& x, const Tensor& weight) {
   return x.device().is_cpu() && x.scalar_type() == torch::kFloat32 && weight.scalar_type() == torch::kFloat32 &&
-         weight.dim() == 2 && x.numel() >= kLeastRows * weight.size(1) && kernels::has_native_bf16();
+         weight.dim() == 2 && x.numel() >= kLeastRows * weight.size(1);
 }
 
-Tensor linear_bf16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return LinearFunction::apply(x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 

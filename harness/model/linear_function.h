@@ -1,17 +1,17 @@
 #pragma once
-// Differentiable x w^T + b whose three products run on bf16 inputs with float32 sums and results.
+// Differentiable x w^T + b whose three products run on oneDNN: OpenBLAS keeps threads of its own, and two cores gain
+// nothing from them on matrices this small.
 
 #include <torch/types.h>
 
 namespace fathom::model {
 
-/// True where linear_bf16() is the faster way: bf16 matrix products in the processor, float32 tensors on the CPU,
-/// enough rows.
-bool linear_runs_on_bf16(const torch::Tensor& x, const torch::Tensor& weight);
+/// True for float32 matrices on the CPU with enough rows.
+bool fused_linear_applies(const torch::Tensor& x, const torch::Tensor& weight);
 
-/// x: [.., in] float32; weight: [out, in] float32; bias: [out] float32 or undefined. Result [.., out] float32. Inputs,
-/// weights and incoming gradients are rounded to bf16 before each product (relative error 2^-9 an element); outputs and
-/// gradients are not.
-torch::Tensor linear_bf16(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+/// x: [.., in] float32; weight: [out, in] float32; bias: [out] float32 or undefined. Result [.., out] float32. Where
+/// the processor multiplies bf16, inputs, weights and incoming gradients are rounded to bf16 before each product
+/// (relative error 2^-9 an element); outputs and gradients are not, and elsewhere nothing is.
+torch::Tensor fused_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
 }  // namespace fathom::model

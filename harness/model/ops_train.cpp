@@ -11,7 +11,7 @@
 namespace fathom::model::ops::train {
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias) {
-  if (linear_runs_on_bf16(x, weight)) return linear_bf16(x, weight, bias);
+  if (fused_linear_applies(x, weight)) return fused_linear(x, weight, bias);
   const torch::Tensor matrix = weight.scalar_type() == x.scalar_type() ? weight : weight.to(x.scalar_type());
   return at::linear(x, matrix, bias.defined() ? c10::optional<torch::Tensor>(bias.to(x.scalar_type())) : c10::nullopt);
 }

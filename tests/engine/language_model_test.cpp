@@ -127,6 +127,8 @@ TEST_CASE("engine: greedy decoding equals repeated whole passes, for every schem
 }
 
 TEST_CASE("engine: prefill of N equals prefill of k and a continuation of N - k", "[engine][cache]") {
+  // Sums run in another order; the largest difference is that of cope, whose positions are sums themselves (3e-5).
+  constexpr double kTolerance = 6e-5;
   const Scaled scaled = GENERATE(from_range(all_schemes()));
   const std::int64_t window = GENERATE(0, 20);
   INFO(scaled.kind << " " << scaled.scaling << " window " << window);
@@ -148,9 +150,9 @@ TEST_CASE("engine: prefill of N equals prefill of k and a continuation of N - k"
     const auto& got = completion.continuations.front().logprobs;
     REQUIRE(got.size() == ids.size() - static_cast<std::size_t>(k));
     for (std::size_t i = 0; i + 1 < got.size(); ++i) {
-      CHECK(std::fabs(got[i] - probe.next_logprobs[static_cast<std::size_t>(k) - 1 + i]) < 2e-5);
+      CHECK(std::fabs(got[i] - probe.next_logprobs[static_cast<std::size_t>(k) - 1 + i]) < kTolerance);
     }
-    CHECK(std::fabs(got.back() - log_softmax(probe.last_logits)[static_cast<std::size_t>(ids.back())]) < 2e-5);
+    CHECK(std::fabs(got.back() - log_softmax(probe.last_logits)[static_cast<std::size_t>(ids.back())]) < kTolerance);
   }
 }
 

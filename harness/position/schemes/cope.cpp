@@ -48,18 +48,18 @@ class CopeScheme : public PositionScheme {
     const torch::Tensor q = block.q.to(vectors_.scalar_type());  // [batch, heads, q_len, d_head]
     const std::int64_t group = q.size(1) / block.k.size(1);
     const torch::Tensor k = block.k.to(vectors_.scalar_type());
-    const torch::Tensor keys = group == 1 ? k : k.repeat_interleave(group, 1);
+    // Keys from the newest to the oldest, so that a plain running sum is the position: near keys, whose positions
+    // matter most, then carry the rounding of few additions.
+    const torch::Tensor keys = (group == 1 ? k : k.repeat_interleave(group, 1)).flip(2);
     const torch::Tensor gates = at::sigmoid(at::matmul(q, keys.transpose(-1, -2)) * gate_scale_)
-                                    .masked_fill(visible_pairs(block).logical_not().unsqueeze(1), 0);
-    // gates[j] + ... + gates[last] = total - (sum up to j) + gates[j]
-    const torch::Tensor sums = gates.cumsum(-1), total = sums.narrow(-1, sums.size(-1) - 1, 1);
-    const torch::Tensor newer = first_block ? total : total + carried_;  // [batch, heads, q_len, 1]
-    carried_ = newer;
-    const torch::Tensor p = (newer - sums + gates).clamp(0, static_cast<double>(options_.npos - 1));
+                                    .masked_fill(visible_pairs(block).flip(-1).logical_not().unsqueeze(1), 0);
+    const torch::Tensor sums = first_block ? gates.cumsum(-1) : gates.cumsum(-1) + carried_;
+    carried_ = sums.narrow(-1, sums.size(-1) - 1, 1);
+    const torch::Tensor p = sums.clamp_max(static_cast<double>(options_.npos - 1));
     const torch::Tensor low = p.detach().floor(), w = p - low;
     const torch::Tensor below = low.to(torch::kInt64), above = (below + 1).clamp_max(options_.npos - 1);
     const torch::Tensor at_whole = at::matmul(q, vectors_.t());  // [batch, heads, q_len, npos]
-    return at_whole.gather(-1, below) * (1 - w) + at_whole.gather(-1, above) * w;
+    return (at_whole.gather(-1, below) * (1 - w) + at_whole.gather(-1, above) * w).flip(-1);
   }
 
  private:
