@@ -48,11 +48,16 @@ class KvTask : public task::FittedTask {
 
   bool sweeps_depth() const override { return fitted(); }
   bool sweeps_length() const override { return fitted(); }
+  std::vector<task::Control> controls() const override {
+    return {task::Control::kNoNeedle, task::Control::kNeedleOnly, task::Control::kWrongKey};
+  }
+  task::TaskMetric metric() const override { return task::TaskMetric::kPart; }
   double in_text_guess(std::int64_t length_tokens) const override;
   double blind_guess() const override { return 1.0 / values_.size; }
 
   std::string pack_text(std::string_view name) const { return frame().context.pack->text("kv", name, frame().name); }
   const task::TaskContext& context() const { return frame().context; }
+  const ValuePool& keys() const { return keys_; }
   const ValuePool& values() const { return values_; }
   task::HaystackCache::Entry pairs(const task::SampleKeyParts& key, std::int64_t units, std::int64_t tokens) const;
 
@@ -80,10 +85,15 @@ class KvTask : public task::FittedTask {
 /// One object; the pair at floor((n - 1) * depth) is asked for.
 class KvDraft : public task::SampleDraft {
  public:
-  KvDraft(const KvTask& kv, task::SampleKeyParts key, std::int32_t depth_bp)
-      : kv_(kv), key_(std::move(key)), depth_bp_(depth_bp) {}
+  /// \param plain_units  for controls: pairs of the sample without one, which decide what is asked.
+  KvDraft(const KvTask& kv, task::SampleKeyParts key, std::int32_t depth_bp, std::optional<std::int64_t> plain_units)
+      : kv_(kv), key_(std::move(key)), depth_bp_(depth_bp), plain_units_(plain_units) {}
 
   std::int64_t min_units() const override { return kKvLeastPairs; }
+  std::optional<std::int64_t> fixed_units() const override {
+    if (key_.control != task::Control::kNeedleOnly) return std::nullopt;
+    return plain_units_;
+  }
   task::HaystackCache::Entry haystack(std::int64_t units, std::int64_t tokens) const override {
     return kv_.pairs(key_, units, tokens);
   }
@@ -91,12 +101,18 @@ class KvDraft : public task::SampleDraft {
   void finish(task::Sample& sample) const override;
 
  private:
-  std::int64_t gold_index(std::int64_t n_units) const { return (n_units - 1) * depth_bp_ / kDepthScale; }
+  std::int64_t gold_index(std::int64_t n_units) const {
+    return std::min(n_units - 1, (plain_units_.value_or(n_units) - 1) * depth_bp_ / kDepthScale);
+  }
   task::AnswerPlan answer_plan(const std::string& value) const;
+  std::vector<std::int64_t> pairs_shown(std::int64_t n_units, std::int64_t gold) const;
+  std::string queried_key(const PairListHaystack& pairs, std::int64_t n_units) const;
+  task::ContextText object_text(const task::MeasuredHaystack& measured, std::int64_t n_units, std::int64_t gold) const;
 
   const KvTask& kv_;
   task::SampleKeyParts key_;
   std::int32_t depth_bp_;
+  std::optional<std::int64_t> plain_units_;
 };
 
 const PairListHaystack& as_pair_list(const task::HaystackCache::Entry& entry) {
@@ -112,24 +128,48 @@ task::AnswerPlan KvDraft::answer_plan(const std::string& value) const {
   return plan;
 }
 
+// Which pairs stand in the object: all, or what the control leaves.
+std::vector<std::int64_t> KvDraft::pairs_shown(std::int64_t n_units, std::int64_t gold) const {
+  if (key_.control == task::Control::kNeedleOnly) return {gold};
+  std::vector<std::int64_t> shown;
+  for (std::int64_t i = 0; i < n_units; ++i) {
+    if (i != gold || key_.control != task::Control::kNoNeedle) shown.push_back(i);
+  }
+  return shown;
+}
+
+std::string KvDraft::queried_key(const PairListHaystack& pairs, std::int64_t n_units) const {
+  if (key_.control != task::Control::kWrongKey) return pairs.pair(gold_index(n_units)).first;
+  DistinctDraws used;
+  for (std::int64_t i = 0; i < n_units; ++i) used.add(pairs.pair(i).first);
+  RngStream rng(task::stream_key(key_, task::SampleStream::kAux).child("wrong key"));
+  return used.draw(kv_.keys(), rng);
+}
+
+task::ContextText KvDraft::object_text(const task::MeasuredHaystack& measured, std::int64_t n_units,
+                                       std::int64_t gold) const {
+  task::ContextText context;
+  context.text = kv_.pack_text("open");
+  bool first = true;
+  for (const std::int64_t i : pairs_shown(n_units, gold)) {
+    const task::HaystackUnit& pair = measured.units[static_cast<std::size_t>(i)];
+    if (!first) context.text += pair.separator;
+    first = false;
+    const std::size_t begin = context.text.size();
+    context.text += pair.text;
+    if (i == gold) context.spans = {{begin, context.text.size()}};
+  }
+  context.text += kv_.pack_text("close");
+  return context;
+}
+
 task::Sample KvDraft::build(std::int64_t n_units) const {
   const task::HaystackCache::Entry entry = haystack(n_units, 0);
   const std::int64_t gold = gold_index(n_units);
-  const auto [gold_key, gold_value] = as_pair_list(entry).pair(gold);
+  const PairListHaystack& pairs = as_pair_list(entry);
+  const task::ContextText context = object_text(*entry.measured, n_units, gold);
 
-  task::ContextText context = task::join_context(*entry.measured, n_units, {}, {});
-  std::size_t gold_begin = 0;
-  for (std::int64_t i = 0; i < gold; ++i) {
-    const auto& units = entry.measured->units;
-    gold_begin +=
-        units[static_cast<std::size_t>(i)].text.size() + units[static_cast<std::size_t>(i + 1)].separator.size();
-  }
-  const std::string open = kv_.pack_text("open");
-  const std::size_t gold_bytes = entry.measured->units[static_cast<std::size_t>(gold)].text.size();
-  context.spans = {{open.size() + gold_begin, open.size() + gold_begin + gold_bytes}};
-  context.text = open + context.text + kv_.pack_text("close");
-
-  text::SlotValues values = {{"query", gold_key}};
+  text::SlotValues values = {{"query", queried_key(pairs, n_units)}};
   for (const std::string_view name : {"intro", "lead", "question"}) {
     values.emplace_back(name, text::PromptPack::render(kv_.pack_text(name), values));
   }
@@ -138,8 +178,9 @@ task::Sample KvDraft::build(std::int64_t n_units) const {
 
   task::Sample sample;
   const task::PromptPositions positions = task::fill_prompt(sample, kv_.context(), frame, context);
-  task::fill_answer(sample, kv_.context(), answer_plan(gold_value), positions.context_end_byte);
+  task::fill_answer(sample, kv_.context(), answer_plan(pairs.pair(gold).second), positions.context_end_byte);
   sample.haystack_units = n_units;
+  if (positions.span_tokens.empty()) return sample;
   task::NeedlePlace place;
   place.requested_depth_bp = depth_bp_;
   place.actual_depth_bp = task::PlacementSpace(*entry.measured, n_units).depth_bp(gold);
@@ -187,7 +228,13 @@ task::HaystackCache::Entry KvTask::pairs(const task::SampleKeyParts& key, std::i
 std::unique_ptr<task::SampleDraft> KvTask::draft(const task::SampleKeyParts& key) const {
   const std::int64_t stratum = key.index % task::kDepthStrata;
   const auto balanced = static_cast<std::int32_t>(stratum * kDepthScale / (task::kDepthStrata - 1));
-  return std::make_unique<KvDraft>(*this, key, fitted() ? key.depth_bp.value_or(balanced) : fixed_depth_bp(key.index));
+  std::optional<std::int64_t> plain_units;
+  if (key.control != task::Control::kNone) {
+    const task::TaskCell plain{key.length_tokens.value_or(0), key.depth_bp, task::Control::kNone};
+    plain_units = make_sample(plain, key.index, key.seed).haystack_units;
+  }
+  const std::int32_t depth_bp = fitted() ? key.depth_bp.value_or(balanced) : fixed_depth_bp(key.index);
+  return std::make_unique<KvDraft>(*this, key, depth_bp, plain_units);
 }
 
 task::Sample KvTask::make_sample(const task::TaskCell& cell, std::int64_t index, std::uint64_t seed) const {

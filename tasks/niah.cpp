@@ -71,6 +71,11 @@ struct NiahFacts {
   std::vector<std::size_t> queries;              // indices into keys
   DistinctDraws used;                            // all of the above
 
+  std::vector<std::string> all_values() const {
+    std::vector<std::string> out;
+    for (const auto& of_key : values) out.insert(out.end(), of_key.begin(), of_key.end());
+    return out;
+  }
   std::vector<std::string> references() const {
     std::vector<std::string> out;
     for (const std::size_t q : queries) out.insert(out.end(), values[q].begin(), values[q].end());
@@ -97,6 +102,9 @@ class NiahTask : public task::FittedTask {
 
   bool sweeps_depth() const override { return frame().variant == TaskVariant::kBalanced && setup_.n_references() == 1; }
 
+  std::vector<task::Control> controls() const override {
+    return {task::Control::kNoNeedle, task::Control::kNeedleOnly, task::Control::kWrongKey};
+  }
   double in_text_guess(std::int64_t length_tokens) const override {
     std::int64_t present = setup_.n_needles();
     if (!haystack_) present += typical_units(length_tokens);
@@ -110,7 +118,8 @@ class NiahTask : public task::FittedTask {
 
  private:
   std::string pack_text(std::string_view name) const { return frame().context.pack->text("niah", name, frame().name); }
-  text::SlotValues slots(const NiahFacts& facts) const;
+  std::vector<std::string> queried_keys(const task::SampleKeyParts& key, const NiahFacts& facts) const;
+  text::SlotValues slots(const std::vector<std::string>& queried) const;
   std::string render_needle(const std::string& key, const std::string& value) const;
   NiahFacts draw_facts(const task::SampleKeyParts& key) const;
   std::int64_t min_units(std::int64_t length_tokens) const;
@@ -132,10 +141,18 @@ std::string NiahTask::render_needle(const std::string& key, const std::string& v
       {{"type", pack_text(std::string(type) + ".one")}, {"types", pack_text(type)}, {"key", key}, {"value", value}});
 }
 
-text::SlotValues NiahTask::slots(const NiahFacts& facts) const {
-  const std::string_view type = niah_type_key(setup_.kind.value_form);
+// The control wrong_key asks for keys that stand nowhere.
+std::vector<std::string> NiahTask::queried_keys(const task::SampleKeyParts& key, const NiahFacts& facts) const {
   std::vector<std::string> queried;
   for (const std::size_t q : facts.queries) queried.push_back(facts.keys[q]);
+  if (key.control != task::Control::kWrongKey) return queried;
+  DistinctDraws used = facts.used;
+  RngStream rng(task::stream_key(key, task::SampleStream::kAux).child("wrong key"));
+  return used.draw(setup_.keys, rng, setup_.kind.n_queries);
+}
+
+text::SlotValues NiahTask::slots(const std::vector<std::string>& queried) const {
+  const std::string_view type = niah_type_key(setup_.kind.value_form);
   return {{"type", pack_text(std::string(type) + ".one")},
           {"types", pack_text(type)},
           {"query", frame().context.pack->join_list(queried)}};
@@ -216,7 +233,7 @@ std::unique_ptr<task::SampleDraft> NiahTask::draft(const task::SampleKeyParts& k
   auto facts = std::make_shared<const NiahFacts>(draw_facts(key));
   const std::string suffix = setup_.n_references() == 1 ? ".one" : "";
   task::NeedlePlan plan;
-  text::SlotValues values = slots(*facts);
+  text::SlotValues values = slots(queried_keys(key, *facts));
   values.emplace_back("intro", text::PromptPack::render(pack_text("intro" + suffix), values));
   values.emplace_back("question", text::PromptPack::render(pack_text("question" + suffix), values));
   plan.frame = task::render_layout(pack_text("layout"), values,
@@ -232,6 +249,9 @@ std::unique_ptr<task::SampleDraft> NiahTask::draft(const task::SampleKeyParts& k
     return pack->join_list(items);
   };
   plan.answer.task_budget = kNiahTaskBudget;
+  if (key.control == task::Control::kWrongKey) {
+    plan.answer.said = std::exchange(plan.answer.references, facts->all_values());
+  }
   if (haystack_) {
     plan.joiner = haystack_->joiner();
     plan.haystack = [this, key](std::int64_t units, std::int64_t tokens) { return haystack_->get(key, units, tokens); };

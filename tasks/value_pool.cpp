@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -71,6 +72,36 @@ std::string draw_uuid(RngStream& rng) {
                      low & 0xffffffffffffULL);
 }
 
+constexpr std::string_view kNameOnsets[] = {"b", "d", "f", "g", "h", "k",  "l",  "m",  "n",  "p",
+                                            "r", "s", "t", "v", "z", "br", "dr", "kr", "st", "tr"};
+constexpr std::string_view kNameVowels = "aeiou";
+constexpr std::string_view kNameCodas[] = {"", "l", "m", "n", "r", "s"};
+constexpr double kNameSyllables = 20 * 5 * 6;
+constexpr double kInventedNames = kNameSyllables * kNameSyllables * (1 + kNameSyllables);
+
+/// Two or three syllables, capitalised; never a word of the lists.
+std::string draw_invented_name(RngStream& rng) {
+  static const auto words = [] {
+    std::unordered_set<std::string> all;
+    for (const char* list : {"nouns_en", "adjectives_en", "verbs_en"}) {
+      all.insert(text::word_list(list).begin(), text::word_list(list).end());
+    }
+    return all;
+  }();
+  for (;;) {
+    std::string name;
+    const std::uint64_t n_syllables = 2 + rng.uniform_index(2);
+    for (std::uint64_t i = 0; i < n_syllables; ++i) {
+      name += kNameOnsets[rng.uniform_index(std::size(kNameOnsets))];
+      name += kNameVowels[rng.uniform_index(kNameVowels.size())];
+      name += kNameCodas[rng.uniform_index(std::size(kNameCodas))];
+    }
+    if (words.count(name) != 0) continue;
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
+    return name;
+  }
+}
+
 }  // namespace
 
 ValuePool word_keys(const task::TaskContext& context) {
@@ -121,6 +152,40 @@ ValuePool variable_names(const task::TaskContext& context, std::int64_t n_letter
     for (std::int64_t i = 0; i < n_letters; ++i) name += static_cast<char>('A' + rng.uniform_index(26));
     return name;
   };
+  return pool;
+}
+
+ValuePool invented_words(const task::TaskContext& context, std::int64_t n_letters) {
+  if (is_closed(context)) return pool_words('k', word_pool_sizes(context).n_keys, 1);
+  ValuePool pool;
+  pool.size = std::pow(26.0, static_cast<double>(n_letters));
+  pool.draw = [n_letters](RngStream& rng) {
+    std::string word;
+    for (std::int64_t i = 0; i < n_letters; ++i) word += static_cast<char>('a' + rng.uniform_index(26));
+    return word;
+  };
+  return pool;
+}
+
+ValuePool invented_names(const task::TaskContext& context) {
+  if (is_closed(context)) return pool_words('e', word_pool_sizes(context).n_names, 1);
+  return {kInventedNames, &draw_invented_name};
+}
+
+ValuePool person_names(const task::TaskContext& context) {
+  if (is_closed(context)) return invented_names(context);
+  return {kInventedNames * kInventedNames, [](RngStream& rng) {
+            std::string first = draw_invented_name(rng);
+            return first + ' ' + draw_invented_name(rng);
+          }};
+}
+
+ValuePool list_entries(const task::TaskContext& context, std::string_view list) {
+  if (is_closed(context)) return value_words(context);
+  std::vector<std::string> entries = split_list(context.pack->text("lists", list));
+  ValuePool pool;
+  pool.size = static_cast<double>(entries.size());
+  pool.draw = [entries = std::move(entries)](RngStream& rng) { return entries[rng.uniform_index(entries.size())]; };
   return pool;
 }
 

@@ -34,6 +34,14 @@ ValuePool uuids(const task::TaskContext& context);
 ValuePool integers(const task::TaskContext& context, std::int64_t low, std::int64_t high);
 /// `n_letters` upper-case letters, or key words.
 ValuePool variable_names(const task::TaskContext& context, std::int64_t n_letters);
+/// `n_letters` lower-case letters, or key words.
+ValuePool invented_words(const task::TaskContext& context, std::int64_t n_letters);
+/// Names of towns, ships, rivers: two or three syllables, capitalised, in no word list; or name words.
+ValuePool invented_names(const task::TaskContext& context);
+/// Two invented names; one name word in a closed vocabulary.
+ValuePool person_names(const task::TaskContext& context);
+/// The entries of a pack's comma-separated list, or value words.
+ValuePool list_entries(const task::TaskContext& context, std::string_view list);
 /// One value word of a closed vocabulary.
 ValuePool value_words(const task::TaskContext& context);
 

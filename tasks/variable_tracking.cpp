@@ -72,6 +72,9 @@ class VtTask : public task::FittedTask {
       : FittedTask(std::move(task_frame)), setup_(std::move(setup)), haystack_(context, kind, variant) {}
 
   bool sweeps_depth() const override { return false; }
+  std::vector<task::Control> controls() const override {
+    return {task::Control::kNoNeedle, task::Control::kNeedleOnly, task::Control::kWrongKey};
+  }
   double in_text_guess(std::int64_t) const override { return 1.0 / static_cast<double>(setup_.options.chains); }
   double blind_guess() const override { return static_cast<double>(setup_.chain_lines()) / setup_.names.size; }
 
@@ -81,6 +84,7 @@ class VtTask : public task::FittedTask {
  private:
   std::string pack_text(std::string_view name) const { return frame().context.pack->text("vt", name, frame().name); }
   VtFacts draw_facts(const task::SampleKeyParts& key) const;
+  VtChain asked_chain(const task::SampleKeyParts& key, const VtFacts& facts) const;
   std::vector<std::string> lines(const VtChain& chain) const;
   text::SlotValues slots(const VtChain& chain) const;
   std::string join_names(const std::vector<std::string>& names) const;
@@ -118,6 +122,16 @@ text::SlotValues VtTask::slots(const VtChain& chain) const {
   values.emplace_back("intro", text::PromptPack::render(pack_text("intro"), values));
   values.emplace_back("question", text::PromptPack::render(pack_text("question"), values));
   return values;
+}
+
+// The control wrong_key asks for a value that no variable has.
+VtChain VtTask::asked_chain(const task::SampleKeyParts& key, const VtFacts& facts) const {
+  VtChain asked = facts.chains.front();
+  if (key.control != task::Control::kWrongKey) return asked;
+  DistinctDraws used = facts.used;
+  RngStream rng(task::stream_key(key, task::SampleStream::kAux).child("wrong key"));
+  asked.value = used.draw(setup_.values, rng);
+  return asked;
 }
 
 VtFacts VtTask::draw_facts(const task::SampleKeyParts& key) const {
@@ -219,7 +233,7 @@ std::unique_ptr<task::SampleDraft> VtTask::draft(const task::SampleKeyParts& key
   auto facts = std::make_shared<const VtFacts>(draw_facts(key));
   const VtChain& asked = facts->chains.front();
   task::NeedlePlan plan;
-  const text::SlotValues values = slots(asked);
+  const text::SlotValues values = slots(asked_chain(key, *facts));
   plan.frame =
       task::render_layout(pack_text("layout"), values, text::PromptPack::render(pack_text("answer_prefix"), values));
   if (setup_.options.examples.value() > 0) plan.frame.before = example(key, facts->example) + plan.frame.before;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "harness/checkpoint/architecture.h"
 #include "harness/checkpoint/presets.h"
@@ -15,6 +16,7 @@
 #include "harness/rope/position_remap.h"
 #include "harness/rope/rope_scaling.h"
 #include "harness/scoring/scorer.h"
+#include "harness/text/word_tokenizer.h"
 #include "reports/report.h"
 #include "tasks/tasks.h"
 
@@ -40,12 +42,53 @@ ordered_json named_json(const Entry& entry) {
   return {{"name", entry.name}, {"version", entry.version}, {"summary", entry.summary}};
 }
 
+/// A closed vocabulary in which every task can be written: what `list` measures tasks with.
+struct ListedContext {
+  ListedContext() : tokenizer(all_pools(), false), assembler(tokenizer, text::PromptStyle::kBase, std::nullopt) {
+    context.assembler = &assembler;
+    context.pack = text::PromptPack::builtin("synthetic");
+    context.n_samples = 1;
+  }
+  static text::VocabularySpec all_pools() {
+    text::VocabularySpec spec;
+    spec.n_cues = 100;
+    spec.n_targets = 100;
+    spec.n_digits = 10;
+    return spec;
+  }
+
+  text::WordTokenizer tokenizer;
+  text::PromptAssembler assembler;
+  task::TaskContext context;
+};
+
+/// Metric, chance (0…1, of a blind guess and of naming a value in sight at the smallest length) and smallest length,
+/// all in the closed vocabulary: other tokenizers need more tokens.
+void add_task_facts(ordered_json& item, const task::TaskEntry& entry, const ListedContext& listed) {
+  ordered_json smallest = ordered_json::object();
+  for (const task::TaskVariant variant : {task::TaskVariant::kBalanced, task::TaskVariant::kRuler}) {
+    if (variant == task::TaskVariant::kRuler && !entry.has_ruler_variant) continue;
+    const auto task = entry.make(entry, variant, {}, listed.context);
+    const std::int64_t length = task->smallest_length_tokens(1);
+    smallest[std::string(task::to_string(variant))] = length;
+    if (variant != task::TaskVariant::kBalanced) continue;
+    item["metric"] = task::to_string(task->metric());
+    item["chance"] = {{"blind", task->blind_guess()}, {"in_text", task->in_text_guess(length)}};
+    ordered_json controls = ordered_json::array();
+    for (const task::Control control : task->controls()) controls.push_back(task::to_string(control));
+    item["controls"] = controls;
+  }
+  item["smallest_length"] = smallest;
+}
+
 ordered_json list_tasks() {
+  const ListedContext listed;
   ordered_json json = ordered_json::array();
   for (const task::TaskEntry& entry : tasks::registry().entries()) {
     ordered_json item = named_json(entry);
     item["group"] = entry.group;
     item["variants"] = entry.has_ruler_variant ? ordered_json{"balanced", "ruler"} : ordered_json{"balanced"};
+    add_task_facts(item, entry, listed);
     item["source"] = entry.source;
     item["options"] = options_json(entry.describe());
     json.push_back(item);
@@ -188,7 +231,8 @@ void print_listing(const ordered_json& items) {
     if (item.contains("version")) head += fmt::format(" v{}", plain(item["version"]));
     if (item.contains("summary")) head += "  " + plain(item["summary"]);
     fmt::print("{}\n", head);
-    for (const char* key : {"group", "variants", "formats", "source", "note"}) {
+    for (const char* key :
+         {"group", "variants", "metric", "chance", "smallest_length", "controls", "formats", "source", "note"}) {
       if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", key, plain(item[key]));
     }
     if (!item.contains("options")) continue;

@@ -75,7 +75,6 @@ void refuse_unsupported(const config::RunConfig& config) {
   const auto refuse = [](bool asked, const char* what) {
     if (asked) throw ConfigError(fmt::format("config: {} is not available in this version", what));
   };
-  refuse(config.sweep.controls, "sweep.controls = on");
   refuse(config.sweep.adaptive, "sweep.adaptive = on");
   refuse(config.sweep.noise_floor, "sweep.noise_floor = on");
   refuse(config.engine.device != "cpu", "engine.device = cuda");
@@ -201,11 +200,13 @@ eval::SweepPlan RunSession::make_plan(SessionModel& model, const config::ModelVa
   context.pair = parse_pair_mode(config_.sweep.pair);
   context.think_tokens = config_.sweep.think_tokens;
   context.n_samples = config_.sweep.samples;
+  context.depths_bp = config::expand_depths(config_.sweep.depths);
 
   eval::SweepPlan plan;
   plan.n_samples = config_.sweep.samples;
   plan.seed = static_cast<std::uint64_t>(config_.seed);
   plan.batch_tokens = config_.engine.batch_tokens;
+  plan.controls = config_.sweep.controls;
   const auto lengths =
       config::expand_lengths(config::length_entries(config_.sweep, settings), model.reference_context());
   const auto depths = config::expand_depths(config_.sweep.depths);
@@ -232,7 +233,8 @@ void RunSession::check_lengths() const {
     for (const eval::PlannedTask& task : variant.plan.tasks) {
       const std::int64_t smallest = task.task->smallest_length_tokens(variant.plan.seed);
       for (const std::int64_t length : task.lengths_tokens) {
-        if (length >= smallest) fits.insert(length);
+        // A task of fixed sizes is asked once, whatever the lengths.
+        if (length >= smallest || !task.task->sweeps_length()) fits.insert(length);
         std::string& reason = reasons[length];
         reason += fmt::format("{}{} needs {}", reason.empty() ? "" : ", ", task.name.name, smallest);
       }

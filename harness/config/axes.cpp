@@ -113,7 +113,33 @@ std::int64_t depth_value(const std::string& entry, std::string_view text) {
   return *percent * kDepthScalePerPercent + hundredths;
 }
 
+constexpr std::string_view kLinearDepths = "linear:";
+constexpr std::string_view kSigmoidDepths = "sigmoid:";
+constexpr std::int64_t kMostSpacedDepths = 1001;
+
+/// M depths x = round(100 i / (M - 1)) percent; with sigmoid spacing 100 / (1 + e^(-0.1 (x - 50))), 0 and 100 kept
+/// (after Kamradt's needle tester).
+std::vector<std::int64_t> spaced_depths(const std::string& entry, std::string_view spacing) {
+  const auto n = parse_int(trim(std::string_view(entry).substr(spacing.size())));
+  if (!n || *n < 2 || *n > kMostSpacedDepths) {
+    throw ConfigError(
+        fmt::format("'{}' is no set of depths; write {}N with N from 2 to {}", entry, spacing, kMostSpacedDepths));
+  }
+  std::vector<std::int64_t> depths;
+  for (std::int64_t i = 0; i < *n; ++i) {
+    const std::int64_t percent = (200 * i + *n - 1) / (2 * (*n - 1));
+    const bool end = percent == 0 || percent == 100;
+    const double shaped = 100.0 / (1.0 + std::exp(-0.1 * static_cast<double>(percent - 50)));
+    depths.push_back(spacing == kLinearDepths || end ? percent * kDepthScalePerPercent
+                                                     : std::llround(shaped * kDepthScalePerPercent));
+  }
+  return depths;
+}
+
 std::vector<std::int64_t> expand_depth_entry(const std::string& entry) {
+  for (const std::string_view spacing : {kLinearDepths, kSigmoidDepths}) {
+    if (starts_with(entry, spacing)) return spaced_depths(entry, spacing);
+  }
   const std::vector<std::string> parts = range_parts(entry);
   if (parts.size() == 1) return {depth_value(entry, entry)};
   return expand_range(entry, depth_value(entry, parts[0]), depth_value(entry, parts[1]), depth_value(entry, parts[2]));

@@ -73,7 +73,7 @@ void SweepSection::visit(OptionVisitor& v) {
       v, "lengths", lengths,
       "axis: tokens (512, 4K) or times the trained, else the claimed length (1.5x); ranges low:high:step; auto "
       "= 0.5x to 8x for models trained here, 4K to 128K for checkpoints");
-  v.text_list("depths", depths, "axis: percent, or ranges low:high:step");
+  v.text_list("depths", depths, "axis: percent, ranges low:high:step, linear:N or sigmoid:N");
   v.integer("samples", samples, {1, 1000000}, "samples per (length, depth); per length where depth does not apply");
   v.flag("controls", controls, "also run the controls: closed book, needle only, ...");
   v.flag("graded", graded, "also take teacher-forced log-probabilities of the answer");

@@ -40,6 +40,22 @@ lm::Request make_request(const task::Sample& sample, const text::PromptAssembler
   return request;
 }
 
+/// What a cell cannot hold or a model cannot represent is a finding, not a failure.
+bool is_failure(SampleStatus status) {
+  switch (status) {
+    case SampleStatus::kOk:
+    case SampleStatus::kTooShort:
+    case SampleStatus::kTooLong:
+    case SampleStatus::kNoPosition:
+      return false;
+    case SampleStatus::kOutOfMemory:
+    case SampleStatus::kEngineError:
+    case SampleStatus::kCancelled:
+      return true;
+  }
+  FATHOM_CHECK(false, "unknown status");
+}
+
 SampleStatus failure_status(const lm::Completion& completion) {
   return completion.out_of_memory ? SampleStatus::kOutOfMemory : SampleStatus::kEngineError;
 }
@@ -71,7 +87,8 @@ class BatchRunner {
       const PlannedTask& task = plan_.tasks[planned.task];
       SampleRecord row;
       row.variant = options_.variant;
-      row.sample = task.task->make_sample(planned.cell, planned.index, plan_.seed);
+      build_sample(row, task, planned);
+      row.control = task::to_string(planned.cell.control);
       row.in_text_guess = task.task->in_text_guess(planned.cell.length_tokens);
       row.blind_guess = task.task->blind_guess();
       row.result_key = result_key(row, identity, plan_.batch_tokens);
@@ -80,14 +97,15 @@ class BatchRunner {
     return rows;
   }
 
-  /// Asks the model for the whole batch and fills replies, scores and statuses.
-  void answer(std::vector<SampleRecord>& rows) {
-    lm::LanguageModel& model = models_.model_for(rows.front().sample.length_tokens);
+  /// Asks the model for the whole batch and fills replies, scores and statuses. \param length_tokens  of the cell.
+  void answer(std::vector<SampleRecord>& rows, std::int64_t length_tokens) {
+    lm::LanguageModel& model = models_.model_for(length_tokens);
     const std::optional<std::int64_t> limit = model.max_positions();
     std::vector<lm::Request> requests;
     std::vector<std::size_t> asked;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const task::Sample& sample = rows[i].sample;
+      if (rows[i].status != SampleStatus::kOk) continue;
       if (limit && sample.length_tokens > *limit) {
         rows[i].status = SampleStatus::kNoPosition;
         rows[i].status_detail = fmt::format("the model's position table ends at {} tokens", *limit);
@@ -103,6 +121,24 @@ class BatchRunner {
   }
 
  private:
+  /// A sample that does not fit where others of its cell do is a row that says so, not the end of the run.
+  void build_sample(SampleRecord& row, const PlannedTask& task, const PlannedSample& planned) const {
+    try {
+      row.sample = task.task->make_sample(planned.cell, planned.index, plan_.seed);
+      return;
+    } catch (const TooShortError& error) {
+      row.status = SampleStatus::kTooShort;
+      row.status_detail = error.what();
+      row.smallest_length_tokens = error.smallest_length_tokens();
+    } catch (const task::TooLongError& error) {
+      row.status = SampleStatus::kTooLong;
+      row.status_detail = error.what();
+    }
+    row.sample = task.task->refused_sample(planned.cell, planned.index, plan_.seed);
+    row.sample.task = task.name.name;
+    row.sample.variant = task.name.variant;
+  }
+
   void judge(SampleRecord& row, lm::Completion completion) const {
     row.seconds = completion.seconds;
     row.computed_tokens = completion.computed_tokens;
@@ -182,13 +218,12 @@ EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::P
     if (done_before) {
       summary.samples_skipped += n_samples;
     } else {
-      runner.answer(rows);
+      runner.answer(rows, first.cell.length_tokens);
       sink.put_batch(rows);
       for (const SampleRecord& row : rows) {
         progress.tokens_done += row.sample.prompt_tokens();
         progress.busy_seconds += row.seconds;
-        const bool failed = row.status != SampleStatus::kOk && row.status != SampleStatus::kNoPosition;
-        summary.samples_failed += failed ? 1 : 0;
+        summary.samples_failed += is_failure(row.status) ? 1 : 0;
       }
       summary.samples_done += n_samples;
     }

@@ -27,7 +27,30 @@ void append_length(const SweepPlan& plan, std::size_t task_index, std::int64_t l
   work.prompt_tokens += n_depths * plan.n_samples * length_tokens;
 }
 
+/// Controls have no depth of their own: a sample's depth is that of its stratum.
+void append_controls(const SweepPlan& plan, std::size_t task_index, std::int64_t length_tokens, WorkList& work) {
+  const std::int64_t indices_per_batch = std::max<std::int64_t>(1, plan.batch_tokens / length_tokens);
+  for (const task::Control control : plan.tasks[task_index].task->controls()) {
+    PlannedBatch batch;
+    for (std::int64_t index = 0; index < kControlSamples; ++index) {
+      batch.samples.push_back({task_index, {length_tokens, std::nullopt, control}, index});
+      if ((index + 1) % indices_per_batch == 0 || index + 1 == kControlSamples) {
+        work.batches.push_back(std::move(batch));
+        batch = {};
+      }
+    }
+    work.n_cells += 1;
+    work.n_samples += kControlSamples;
+    work.prompt_tokens += kControlSamples * length_tokens;
+  }
+}
+
 }  // namespace
+
+std::vector<std::int64_t> cell_lengths(const PlannedTask& task, std::uint64_t seed) {
+  if (task.task->sweeps_length()) return task.lengths_tokens;
+  return {task.task->smallest_length_tokens(seed)};
+}
 
 std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task) {
   if (!task.task->sweeps_depth() || task.depths_bp.empty()) return {std::nullopt};
@@ -41,7 +64,7 @@ WorkList make_work_list(const SweepPlan& plan) {
     const PlannedTask& planned = plan.tasks[i];
     const std::int64_t smallest = planned.task->smallest_length_tokens(plan.seed);
     const std::optional<std::int64_t> largest = planned.task->largest_length_tokens(plan.seed);
-    for (const std::int64_t length : planned.lengths_tokens) {
+    for (const std::int64_t length : cell_lengths(planned, plan.seed)) {
       if (length < smallest) {
         work.refused.push_back({i, length, RefusedLength::Why::kTooShort, smallest,
                                 fmt::format("{}: length {} is too short; smallest feasible length here is {}",
@@ -52,6 +75,7 @@ WorkList make_work_list(const SweepPlan& plan) {
                                             planned.name.name, length, *largest)});
       } else {
         append_length(plan, i, length, work);
+        if (plan.controls) append_controls(plan, i, length, work);
       }
     }
   }

@@ -11,6 +11,9 @@
 
 namespace fathom::eval {
 
+/// Samples of a control per length (tasks specification 3.1).
+inline constexpr std::int64_t kControlSamples = 50;
+
 /// One task of a sweep with its axes.
 struct PlannedTask {
   task::TaskName name;
@@ -23,6 +26,7 @@ struct SweepPlan {
   std::vector<PlannedTask> tasks;
   std::int64_t n_samples = 0;  ///< per (length, depth); per length where depth does not apply
   std::uint64_t seed = 0;
+  bool controls = false;              ///< also kControlSamples of every control a task has, per length
   std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in a batch; a sample's depths are never split
 };
 
@@ -59,8 +63,11 @@ struct WorkList {
 /// Depths a task is asked at: one entry without a value where depth is not swept.
 std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task);
 
-/// Tasks in order, lengths in order, then sample indices. Lengths a task is too large or too small for are refused,
-/// with the number.
+/// Lengths a task is asked at: those of the plan, or the one a task of fixed sizes takes at most.
+std::vector<std::int64_t> cell_lengths(const PlannedTask& task, std::uint64_t seed);
+
+/// Tasks in order, lengths in order, then sample indices, then controls. Lengths a task is too large or too small for
+/// are refused, with the number.
 WorkList make_work_list(const SweepPlan& plan);
 
 }  // namespace fathom::eval

@@ -26,7 +26,8 @@ std::optional<std::vector<lm::ContinuationScore>> graded_candidates(const Scored
 }
 
 double n_references(const ScoredReply& reply) {
-  const std::size_t n = reply.sample == nullptr ? 1 : reply.sample->references.size();
+  const bool one = reply.sample == nullptr || reply.sample->metric != task::TaskMetric::kAll;
+  const std::size_t n = one ? 1 : reply.sample->references.size();
   return static_cast<double>(std::max<std::size_t>(1, n));
 }
 

@@ -17,7 +17,8 @@ double total_bits(const lm::ContinuationScore& score);
 /// tokens.
 std::optional<std::vector<lm::ContinuationScore>> graded_candidates(const ScoredReply& reply);
 
-/// Number of references, at least 1: with several, lp is the mean over them, each after the ones before it.
+/// Number of references that the answer text names, at least 1: with several, lp is the mean over them, each after the
+/// ones before it. Where the references are wordings of one answer it names one.
 double n_references(const ScoredReply& reply);
 
 /// 1 + number of candidates that score higher than candidate 0, ties at their mean rank: a uniform model is at (c +

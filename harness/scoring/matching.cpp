@@ -96,8 +96,11 @@ bool is_digit(char c) {
 bool is_upper(char c) {
   return c >= 'A' && c <= 'Z';
 }
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
 bool is_letter(char c) {
-  return is_upper(c) || (c >= 'a' && c <= 'z');
+  return is_upper(c) || is_lower(c);
 }
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f');
@@ -133,7 +136,8 @@ bool is_pool_word(std::string_view word) {
   return word.size() >= 2 && word[0] >= 'a' && word[0] <= 'z' && std::all_of(word.begin() + 1, word.end(), is_digit);
 }
 
-/// Maximal runs of characters `inside` accepts, of exactly `size` characters, that no further word character touches.
+/// Maximal runs of characters `inside` accepts, of exactly `size` characters (0: any number), that no further word
+/// character touches.
 template <typename Inside>
 std::vector<std::string> parse_runs(std::string_view text, std::size_t size, Inside inside) {
   std::vector<std::string> values;
@@ -146,7 +150,8 @@ std::vector<std::string> parse_runs(std::string_view text, std::size_t size, Ins
     std::size_t end = at;
     while (end < text.size() && is_word_char(text[end])) ++end;
     const std::string_view run = text.substr(at, end - at);
-    if (run.size() == size && std::all_of(run.begin(), run.end(), inside)) values.push_back(ascii_lower(run));
+    if ((size == 0 || run.size() == size) && std::all_of(run.begin(), run.end(), inside))
+      values.push_back(ascii_lower(run));
     at = end;
   }
   return values;
@@ -172,7 +177,7 @@ std::vector<std::string> parse_pool_words(std::string_view folded, const AnswerF
   std::vector<std::string> values;
   std::vector<std::string> run;
   for (const std::string& word : split_words(folded)) {
-    if (!is_pool_word(word) || word[0] != form.pool) {
+    if (!is_pool_word(word) || (form.pool != 0 && word[0] != form.pool)) {
       run.clear();
       continue;
     }
@@ -201,7 +206,45 @@ std::optional<AnswerForm> infer_form_of_one(const std::string& reference, bool w
   if (std::all_of(reference.begin(), reference.end(), is_upper)) {
     return AnswerForm{AnswerForm::Kind::kCapitals, reference.size(), 0};
   }
+  if (std::all_of(reference.begin(), reference.end(), is_lower)) {
+    return AnswerForm{AnswerForm::Kind::kLowerWord, reference.size(), 0};
+  }
   return std::nullopt;
+}
+
+/// The form of two references together: words may differ in length, words of a closed vocabulary in their pool.
+std::optional<AnswerForm> common_form(AnswerForm a, const AnswerForm& b) {
+  if (a.kind != b.kind) return std::nullopt;
+  if (a.kind == AnswerForm::Kind::kLowerWord) {
+    if (a.size != b.size) a.size = 0;
+    return a;
+  }
+  if (a.size != b.size) return std::nullopt;
+  if (a.pool != b.pool) {
+    if (a.size != 1) return std::nullopt;
+    a.pool = 0;
+  }
+  return a;
+}
+
+std::string drop_punctuation(std::string_view folded) {
+  std::string out;
+  for (std::size_t i = 0; i < folded.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(folded[i]);
+    const bool minus =
+        folded[i] == '-' && i + 1 < folded.size() && is_digit(folded[i + 1]) && (i == 0 || is_space(folded[i - 1]));
+    const bool punctuation = byte > 0x20 && byte < 0x7f && !is_letter(folded[i]) && !is_digit(folded[i]);
+    if (minus || !punctuation) out += folded[i];
+  }
+  return out;
+}
+
+bool is_label_at(std::string_view folded, std::size_t at, std::string_view label) {
+  if (label.empty() || folded.substr(at, label.size()) != label) return false;
+  const std::size_t end = at + label.size();
+  const bool joined_before = at > 0 && is_word_char(label.front()) && is_word_char(folded[at - 1]);
+  const bool joined_behind = end < folded.size() && is_word_char(label.back()) && is_word_char(folded[end]);
+  return !joined_before && !joined_behind;
 }
 
 }  // namespace
@@ -213,6 +256,19 @@ std::string clean_reply(std::string_view reply) {
     if (static_cast<unsigned char>(c) < 0x20) c = '\n';
   }
   return std::string(trim(text));
+}
+
+std::string judged_reply(const task::Sample& sample, std::string_view reply) {
+  std::string text = clean_reply(reply);
+  return sample.first_line ? text.substr(0, text.find('\n')) : text;
+}
+
+std::string normalize_answer(std::string_view text) {
+  std::vector<std::string> kept;
+  for (std::string& word : split_words(drop_punctuation(fold_case(text)))) {
+    if (word != "a" && word != "an" && word != "the") kept.push_back(std::move(word));
+  }
+  return join(kept, " ");
 }
 
 std::string fold_case(std::string_view text) {
@@ -240,13 +296,29 @@ bool contains_reference(std::string_view reply, std::string_view reference, Word
   return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end() || wanted.empty();
 }
 
+std::optional<std::string> first_label(std::string_view text, const std::vector<std::string>& labels) {
+  const std::string folded = fold_case(text);
+  for (std::size_t at = 0; at < folded.size(); ++at) {
+    std::optional<std::string> longest;
+    for (const std::string& label : labels) {
+      const bool longer = !longest || label.size() > longest->size();
+      if (longer && is_label_at(folded, at, fold_case(label))) longest = label;
+    }
+    if (longest) return longest;
+  }
+  return std::nullopt;
+}
+
 std::optional<AnswerForm> infer_answer_form(const task::Sample& sample) {
+  if (sample.metric != task::TaskMetric::kAll && sample.references.size() > 1) return std::nullopt;
   std::optional<AnswerForm> form;
   for (const std::string& reference : sample.references) {
     const auto one = infer_form_of_one(reference, sample.whole_words);
     if (!one) return std::nullopt;
-    if (form && (form->kind != one->kind || form->size != one->size || form->pool != one->pool)) return std::nullopt;
-    form = one;
+    // A lone word of small letters can't be told from the words around it.
+    if (one->kind == AnswerForm::Kind::kLowerWord && sample.references.size() == 1) return std::nullopt;
+    form = form ? common_form(*form, *one) : one;
+    if (!form) return std::nullopt;
   }
   return form;
 }
@@ -259,6 +331,8 @@ std::vector<std::string> parse_values(std::string_view reply, const AnswerForm& 
       return parse_uuids(fold_case(reply));
     case AnswerForm::Kind::kCapitals:
       return parse_runs(reply, form.size, is_upper);
+    case AnswerForm::Kind::kLowerWord:
+      return parse_runs(reply, form.size, is_lower);
     case AnswerForm::Kind::kPoolWords:
       return parse_pool_words(fold_case(reply), form);
   }

@@ -27,16 +27,6 @@ std::string token_id_bytes(const TokenIds& ids) {
   return bytes;
 }
 
-std::string_view metric_name(task::TaskMetric metric) {
-  switch (metric) {
-    case task::TaskMetric::kAll:
-      return "all";
-    case task::TaskMetric::kPart:
-      return "part";
-  }
-  throw InvariantError("unknown TaskMetric");
-}
-
 template <typename T>
 std::optional<std::int64_t> widened(const std::optional<T>& value) {
   if (!value) return std::nullopt;
@@ -252,7 +242,7 @@ std::int64_t SqliteResultStore::task_id(const task::Sample& sample) {
       database_.prepared("INSERT INTO task (name, variant, version, metric) VALUES (?, ?, ?, ?) RETURNING task_id");
   for (Statement* statement : {&find, &insert}) {
     statement->bind(0, sample.task).bind(1, task::to_string(sample.variant));
-    statement->bind(2, static_cast<std::int64_t>(sample.task_version)).bind(3, metric_name(sample.metric));
+    statement->bind(2, static_cast<std::int64_t>(sample.task_version)).bind(3, task::to_string(sample.metric));
   }
   const auto found = find.first_integer();
   return found ? *found : insert.run_returning();

@@ -65,6 +65,7 @@ SampleKeyParts FittedTask::key_parts(const TaskCell& cell, std::int64_t index, s
   key.index = index;
   key.seed = seed;
   key.pair = frame_.context.pair;
+  key.control = cell.control;
   return key;
 }
 
@@ -76,6 +77,7 @@ void FittedTask::stamp(Sample& sample, const SampleKeyParts& key) const {
   sample.seed = key.seed;
   sample.length_tokens = key.length_tokens.value_or(total_tokens(sample));
   sample.depth_bp = key.depth_bp;
+  sample.control = key.control;
   sample.key = sample_key(key);
   AddressParts address = address_;
   address.generation_budget = sample.generation_budget;
@@ -85,6 +87,9 @@ void FittedTask::stamp(Sample& sample, const SampleKeyParts& key) const {
 
 Sample FittedTask::make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const {
   FATHOM_CHECK(index >= 0, "sample indices start at 0");
+  const std::vector<Control> known = controls();
+  FATHOM_CHECK(cell.control == Control::kNone || std::find(known.begin(), known.end(), cell.control) != known.end(),
+               "the task has no such control");
   const SampleKeyParts key = key_parts(cell, index, seed);
   const std::unique_ptr<SampleDraft> sample_draft = draft(key);
   Sample sample = fit(*sample_draft, key);
@@ -93,11 +98,19 @@ Sample FittedTask::make_sample(const TaskCell& cell, std::int64_t index, std::ui
   return sample;
 }
 
+Sample FittedTask::refused_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const {
+  Sample sample = Task::refused_sample(cell, index, seed);
+  stamp(sample, key_parts(cell, index, seed));
+  return sample;
+}
+
 Sample FittedTask::fit(const SampleDraft& draft, const SampleKeyParts& key) const {
   const std::int64_t length = key.length_tokens.value();
-  const std::int64_t least_units = draft.min_units();
+  const std::optional<std::int64_t> fixed_units = draft.fixed_units();
+  const std::int64_t least_units = fixed_units.value_or(draft.min_units());
   Sample least = draft.build(least_units);
-  if (total_tokens(least) > length) refuse_short(least, key);
+  if (std::max(total_tokens(least), draft.min_length_tokens()) > length) refuse_short(least, key);
+  if (fixed_units) return least;
 
   // S(N) <= L - T - G - F, with F the prompt without any unit.
   const std::int64_t least_tokens = draft.haystack(least_units, 0).measured->tokens(least_units);
@@ -123,7 +136,8 @@ Sample FittedTask::fit(const SampleDraft& draft, const SampleKeyParts& key) cons
 }
 
 void FittedTask::refuse_short(const Sample& least, const SampleKeyParts& key) const {
-  const std::int64_t smallest = std::max(smallest_length_tokens(key.seed), needed_tokens(key));
+  const std::int64_t smallest =
+      std::max(smallest_length_tokens(key.seed), needed_tokens(key, key.length_tokens.value()));
   throw TooShortError(
       fmt::format("{}: length {} is too short: prompt {} + budget {} = {} tokens; smallest feasible length here is {}",
                   frame_.name, key.length_tokens.value(), least.prompt_tokens(),
@@ -131,13 +145,15 @@ void FittedTask::refuse_short(const Sample& least, const SampleKeyParts& key) co
       smallest);
 }
 
-std::int64_t FittedTask::needed_tokens(const SampleKeyParts& key) const {
+std::int64_t FittedTask::needed_tokens(const SampleKeyParts& key, std::int64_t from) const {
   SampleKeyParts at = key;
-  std::int64_t length = 1;
+  std::int64_t length = from;
   for (int step = 0; step < kMaxLengthSteps; ++step) {
     at.length_tokens = length;
     const std::unique_ptr<SampleDraft> sample_draft = draft(at);
-    const std::int64_t needed = total_tokens(sample_draft->build(sample_draft->min_units()));
+    const std::int64_t needed =
+        std::max(total_tokens(sample_draft->build(sample_draft->fixed_units().value_or(sample_draft->min_units()))),
+                 sample_draft->min_length_tokens());
     if (needed <= length) return length;
     length = needed;
   }
@@ -152,13 +168,16 @@ std::int64_t FittedTask::smallest_length_tokens(std::uint64_t seed) const {
   }
   std::vector<std::optional<std::int32_t>> depths = {std::nullopt};
   if (sweeps_depth()) {
-    const std::vector<std::int32_t> probes = probe_depths();
+    std::vector<std::int32_t> probes = probe_depths();
+    probes.insert(probes.end(), frame_.context.depths_bp.begin(), frame_.context.depths_bp.end());
+    std::sort(probes.begin(), probes.end());
+    probes.erase(std::unique(probes.begin(), probes.end()), probes.end());
     depths.assign(probes.begin(), probes.end());
   }
   std::int64_t smallest = 1;
   for (std::int64_t index = 0; index < std::max<std::int64_t>(1, frame_.context.n_samples); ++index) {
     for (const std::optional<std::int32_t>& depth : depths) {
-      smallest = std::max(smallest, needed_tokens(key_parts({1, depth}, index, seed)));
+      smallest = std::max(smallest, needed_tokens(key_parts({1, depth}, index, seed), 1));
     }
   }
   const std::lock_guard<std::mutex> lock(mutex_);

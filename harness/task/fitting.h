@@ -21,6 +21,10 @@ class SampleDraft {
   virtual ~SampleDraft() = default;
   /// Smallest number of units the task allows at this length.
   virtual std::int64_t min_units() const = 0;
+  /// Smallest length the task allows whatever its prompt takes.
+  virtual std::int64_t min_length_tokens() const { return 0; }
+  /// The one number of units there is, where nothing is fitted (controls without filler).
+  virtual std::optional<std::int64_t> fixed_units() const { return std::nullopt; }
   /// The haystack, measured to at least `min_units` units and `min_tokens` tokens, or to its end.
   virtual HaystackCache::Entry haystack(std::int64_t min_units, std::int64_t min_tokens) const = 0;
   /// The whole sample over the first `n_units` units: prompt, ids, needles, references, answer, budget. No length
@@ -46,13 +50,14 @@ class FittedTask : public Task {
   explicit FittedTask(TaskFrame frame);
 
   Sample make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const override;
+  Sample refused_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const override;
   std::int64_t smallest_length_tokens(std::uint64_t seed) const override;
   std::optional<std::int64_t> largest_length_tokens(std::uint64_t seed) const override;
   std::string canonical_options() const override { return frame_.canonical_options; }
 
  protected:
   virtual std::unique_ptr<SampleDraft> draft(const SampleKeyParts& key) const = 0;
-  /// Depths over which L_min takes the largest prompt.
+  /// Depths over which L_min takes the largest prompt, besides those of the run.
   virtual std::vector<std::int32_t> probe_depths() const { return {0, kDepthScale}; }
 
   const TaskFrame& frame() const { return frame_; }
@@ -64,7 +69,8 @@ class FittedTask : public Task {
 
  private:
   Sample fit(const SampleDraft& draft, const SampleKeyParts& key) const;
-  std::int64_t needed_tokens(const SampleKeyParts& key) const;
+  /// Smallest length from `from` on that holds the sample at its smallest size.
+  std::int64_t needed_tokens(const SampleKeyParts& key, std::int64_t from) const;
   std::int64_t count_typical_units(std::int64_t length_tokens) const;
   [[noreturn]] void refuse_short(const Sample& least, const SampleKeyParts& key) const;
 

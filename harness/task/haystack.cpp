@@ -31,7 +31,8 @@ class NoiseHaystack : public Haystack {
 
 class ProseHaystack : public Haystack {
  public:
-  ProseHaystack(std::string_view language, std::uint64_t seed) : generator_(language, seed) {}
+  ProseHaystack(std::string_view language, std::uint64_t seed, const std::vector<std::string>& excluded)
+      : generator_(language, seed, excluded) {}
   std::vector<HaystackUnit> units(std::int64_t begin, std::int64_t end) const override {
     std::vector<HaystackUnit> out;
     out.reserve(static_cast<std::size_t>(end - begin));
@@ -186,8 +187,9 @@ std::unique_ptr<Haystack> make_noise_haystack(std::string line, std::string sepa
   return std::make_unique<NoiseHaystack>(std::move(line), std::move(separator));
 }
 
-std::unique_ptr<Haystack> make_prose_haystack(std::string_view language, std::uint64_t seed) {
-  return std::make_unique<ProseHaystack>(language, seed);
+std::unique_ptr<Haystack> make_prose_haystack(std::string_view language, std::uint64_t seed,
+                                              const std::vector<std::string>& excluded) {
+  return std::make_unique<ProseHaystack>(language, seed, excluded);
 }
 
 std::unique_ptr<Haystack> make_filler_haystack(const RngKey& key, std::int64_t n_fillers) {

@@ -40,8 +40,9 @@ class Haystack {
 /// One fixed line repeated.
 std::unique_ptr<Haystack> make_noise_haystack(std::string line, std::string separator);
 
-/// Sentences of the built-in generator. \param language  "en" or "zh".
-std::unique_ptr<Haystack> make_prose_haystack(std::string_view language, std::uint64_t seed);
+/// Sentences of the built-in generator. \param language  "en" or "zh". \param excluded  words that must not occur.
+std::unique_ptr<Haystack> make_prose_haystack(std::string_view language, std::uint64_t seed,
+                                              const std::vector<std::string>& excluded = {});
 
 /// Closed vocabulary: sentences of 6 filler words f0…f(n_fillers-1) and the stop word ".".
 std::unique_ptr<Haystack> make_filler_haystack(const RngKey& key, std::int64_t n_fillers);

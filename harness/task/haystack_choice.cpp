@@ -4,6 +4,7 @@
 
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
+#include "harness/core/text_util.h"
 #include "harness/text/prose.h"
 #include "harness/text/word_tokenizer.h"
 
@@ -29,8 +30,9 @@ std::int64_t filler_pool_size(const text::Tokenizer& tokenizer) {
   return words != nullptr ? words->spec().n_fillers : text::VocabularySpec{}.n_fillers;
 }
 
-TextHaystack::TextHaystack(const TaskContext& context, HaystackKind kind, TaskVariant variant)
-    : context_(context), kind_(kind), variant_(variant) {
+TextHaystack::TextHaystack(const TaskContext& context, HaystackKind kind, TaskVariant variant,
+                           std::vector<std::string> excluded)
+    : context_(context), kind_(kind), variant_(variant), excluded_(std::move(excluded)) {
   FATHOM_CHECK(kind != HaystackKind::kNeedles, "needle haystacks are made by their task");
   const text::PromptPack& pack = *context_.pack;
   if (kind == HaystackKind::kCorpus) {
@@ -60,7 +62,11 @@ std::string TextHaystack::fingerprint() const {
     case HaystackKind::kNeedles:
       break;
   }
-  if (!pack.closed_vocabulary()) return "prose/" + text::ProseGenerator::fingerprint(pack.language());
+  if (!pack.closed_vocabulary()) {
+    std::string prose = "prose/" + text::ProseGenerator::fingerprint(pack.language());
+    if (!excluded_.empty()) prose += "/without/" + hash_hex(join(excluded_, "\n"));
+    return prose;
+  }
   return "filler/" + std::to_string(filler_pool_size(context_.assembler->tokenizer()));
 }
 
@@ -96,7 +102,7 @@ std::unique_ptr<Haystack> TextHaystack::make(const SampleKeyParts& key) const {
   } else if (pack.closed_vocabulary()) {
     sentences = make_filler_haystack(hay, filler_pool_size(context_.assembler->tokenizer()));
   } else {
-    sentences = make_prose_haystack(pack.language(), rng.next_u64());
+    sentences = make_prose_haystack(pack.language(), rng.next_u64(), excluded_);
   }
   return by_words_ ? make_word_haystack(std::move(sentences)) : std::move(sentences);
 }

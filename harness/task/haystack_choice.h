@@ -21,7 +21,9 @@ HaystackKind resolve_haystack(const HaystackSpec& wish, HaystackKind own);
 class TextHaystack {
  public:
   /// \param kind  not kNeedles.
-  TextHaystack(const TaskContext& context, HaystackKind kind, TaskVariant variant);
+  /// \param excluded  words that the built-in prose must not hold; a user's text is left as it is.
+  TextHaystack(const TaskContext& context, HaystackKind kind, TaskVariant variant,
+               std::vector<std::string> excluded = {});
 
   HaystackKind kind() const { return kind_; }
   /// Between a needle and its neighbours: a newline in noise, a blank in prose, nothing in Chinese prose.
@@ -39,6 +41,7 @@ class TextHaystack {
   const TaskContext context_;
   HaystackKind kind_;
   TaskVariant variant_;
+  std::vector<std::string> excluded_;
   bool by_words_;
   std::string joiner_;
   mutable HaystackCache cache_;

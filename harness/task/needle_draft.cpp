@@ -43,6 +43,7 @@ std::vector<Placement> NeedleDraft::place_chains(const std::vector<Placement>& a
 }
 
 std::vector<Placement> NeedleDraft::place(const MeasuredHaystack& measured, std::int64_t n_units) const {
+  if (plan_.place) return plan_.place(measured, n_units);
   const PlacementSpace space(measured, n_units);
   const RngKey place_key = stream_key(key_, SampleStream::kPlace);
   const auto n_needles = static_cast<std::int64_t>(plan_.needles.size());
@@ -72,27 +73,76 @@ std::vector<Placement> NeedleDraft::place(const MeasuredHaystack& measured, std:
   FATHOM_CHECK(false, "unknown placement rule");
 }
 
+std::optional<std::int64_t> NeedleDraft::fixed_units() const {
+  switch (key_.control) {
+    case Control::kNeedleOnly:
+    case Control::kOracle:
+    case Control::kClosedBook:
+      return 0;
+    case Control::kNone:
+    case Control::kNoNeedle:
+    case Control::kWrongKey:
+      return std::nullopt;
+  }
+  FATHOM_CHECK(false, "unknown control");
+}
+
+// Needles that are left keep the places, or without filler the order, that they have beside the others.
+NeedleDraft::Placed NeedleDraft::place_for_control(const MeasuredHaystack& measured, std::int64_t n_units) const {
+  const bool filler = !fixed_units();
+  const std::vector<Placement> all = place(measured, filler ? n_units : plan_.min_units);
+  const std::vector<bool> gold = gold_by_rank();
+  Placed placed;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (key_.control == Control::kNoNeedle && gold[rank]) continue;
+    if (key_.control == Control::kOracle && !gold[rank]) continue;
+    placed.ranks.push_back(rank);
+  }
+  if (!filler) {
+    std::stable_sort(placed.ranks.begin(), placed.ranks.end(),
+                     [&all](std::size_t a, std::size_t b) { return all[a].unit < all[b].unit; });
+  }
+  for (const std::size_t rank : placed.ranks) {
+    placed.places.push_back(all[rank]);
+    if (!filler) placed.places.back() = {0, std::nullopt};
+  }
+  return placed;
+}
+
+Sample NeedleDraft::build_closed_book() const {
+  Sample sample;
+  ContextText context;
+  if (!plan_.closed_frame) context.text = context_.pack->text("common", "no_context");
+  const PromptPositions positions = fill_prompt(sample, context_, plan_.closed_frame.value_or(plan_.frame), context);
+  fill_answer(sample, context_, plan_.answer, positions.context_end_byte);
+  return sample;
+}
+
 Sample NeedleDraft::build(std::int64_t n_units) const {
-  const HaystackCache::Entry entry = plan_.haystack(n_units, 0);
+  if (key_.control == Control::kClosedBook) return build_closed_book();
+  const HaystackCache::Entry entry = plan_.haystack(std::max(n_units, plan_.min_units), 0);
   const MeasuredHaystack& measured = *entry.measured;
   FATHOM_CHECK(measured.size() >= n_units, "the haystack ends before the units asked for");
-  const std::vector<Placement> placed = place(measured, n_units);
+  const Placed placed = place_for_control(measured, n_units);
   std::vector<NeedleAt> needles;
-  for (std::size_t i = 0; i < placed.size(); ++i) needles.push_back({plan_.needles[i], placed[i].unit});
+  for (std::size_t i = 0; i < placed.ranks.size(); ++i) {
+    needles.push_back({plan_.needles[placed.ranks[i]], placed.places[i].unit});
+  }
 
   Sample sample;
-  const ContextText context = join_context(measured, n_units, needles, plan_.joiner);
+  const ContextText context = plan_.compose ? plan_.compose(measured, n_units, needles, placed.ranks)
+                                            : join_context(measured, n_units, needles, plan_.joiner);
   const PromptPositions positions = fill_prompt(sample, context_, plan_.frame, context);
   fill_answer(sample, context_, plan_.answer, positions.context_end_byte);
   sample.haystack_units = n_units;
 
   const PlacementSpace space(measured, n_units);
   const std::vector<bool> gold = gold_by_rank();
-  for (std::size_t i = 0; i < placed.size(); ++i) {
+  for (std::size_t i = 0; i < placed.ranks.size(); ++i) {
     NeedlePlace where;
-    where.gold = gold[i];
-    where.requested_depth_bp = placed[i].requested_depth_bp;
-    where.actual_depth_bp = space.depth_bp(placed[i].unit);
+    where.gold = gold[placed.ranks[i]];
+    where.requested_depth_bp = placed.places[i].requested_depth_bp;
+    where.actual_depth_bp = space.depth_bp(placed.places[i].unit);
     where.first_token = positions.span_tokens[i].first;
     where.last_token = positions.span_tokens[i].second;
     sample.needles.push_back(where);

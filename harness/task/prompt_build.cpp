@@ -27,6 +27,10 @@ std::pair<std::int64_t, std::int64_t> find_span_tokens(const std::vector<std::si
   return {first - token_ends.begin(), last - token_ends.begin()};
 }
 
+const std::vector<std::string>& said(const AnswerPlan& plan) {
+  return plan.said.empty() ? plan.references : plan.said;
+}
+
 }  // namespace
 
 ContextText join_context(const MeasuredHaystack& haystack, std::int64_t n_units, const std::vector<NeedleAt>& needles,
@@ -59,12 +63,14 @@ PromptFrame render_layout(const std::string& layout, const text::SlotValues& val
   if (at == std::string::npos) throw ConfigError("the prompt pack's layout '" + layout + "' has no {context}");
   const std::string_view whole = layout;
   return {text::PromptPack::render(whole.substr(0, at), values),
-          text::PromptPack::render(whole.substr(at + kContextSlot.size()), values), std::move(answer_prefix)};
+          text::PromptPack::render(whole.substr(at + kContextSlot.size()), values),
+          std::move(answer_prefix),
+          {}};
 }
 
 PromptPositions fill_prompt(Sample& sample, const TaskContext& context, const PromptFrame& frame,
                             const ContextText& text) {
-  const std::string& system = context.pack->text("common", "system");
+  const std::string& system = frame.system.empty() ? context.pack->text("common", "system") : frame.system;
   const text::PromptAssembler::Assembled assembled =
       context.assembler->assemble(system, frame.before + text.text + frame.after, frame.answer_prefix);
   PromptPositions positions;
@@ -96,9 +102,11 @@ std::string answer_lead(const TaskContext& context, const std::string& prompt_te
 void fill_answer(Sample& sample, const TaskContext& context, const AnswerPlan& plan, std::size_t tail_byte) {
   sample.references = plan.references;
   sample.metric = plan.metric;
+  sample.first_line = plan.first_line;
+  sample.labels = plan.labels;
   sample.whole_words = context.pack->closed_vocabulary();
   sample.think_budget = context.think_tokens;
-  sample.answer_text = plan.lead.value_or(answer_lead(context, sample.prompt_text)) + plan.join(plan.references);
+  sample.answer_text = plan.lead.value_or(answer_lead(context, sample.prompt_text)) + plan.join(said(plan));
   const std::int64_t answer_tokens =
       count_answer_tokens(context.assembler->tokenizer(), sample.prompt_text.substr(tail_byte), sample.answer_text);
   // Models trained here learn no stop: room for more words would let one that only knows the values in sight score.
@@ -123,7 +131,7 @@ std::vector<std::string> make_candidates(const Sample& sample, const AnswerPlan&
     if (!values) break;
     in_prompt.push_back(std::move(*values));
   }
-  const std::string gold = plan.join(plan.references);
+  const std::string gold = plan.join(said(plan));
   const std::string lead = sample.answer_text.substr(0, sample.answer_text.size() - gold.size());
   std::vector<std::string> candidates = {sample.answer_text};
   for (const auto& values : in_prompt) candidates.push_back(lead + plan.join(values));

@@ -45,6 +45,7 @@ struct PromptFrame {
   std::string before;  ///< task text in front of the context
   std::string after;   ///< task text behind the context
   std::string answer_prefix;
+  std::string system;  ///< empty: the pack's common one
 };
 
 /// Renders `layout` around its {context}. \throws ConfigError if the layout has no {context}.
@@ -63,10 +64,13 @@ PromptPositions fill_prompt(Sample& sample, const TaskContext& context, const Pr
 /// What is right, and how it is written.
 struct AnswerPlan {
   std::vector<std::string> references;
+  std::vector<std::string> said;  ///< what the answer text says; empty = the references
   std::function<std::string(const std::vector<std::string>&)> join;
   std::optional<std::string> lead;  ///< between prompt and answer; nothing = by the rule of answer_lead()
   std::int64_t task_budget = 0;     ///< G_task
   TaskMetric metric = TaskMetric::kAll;
+  bool first_line = false;          ///< only the reply's first line counts
+  std::vector<std::string> labels;  ///< closed set the answer comes from; empty = none
 };
 
 /// A blank, unless the prompt already ends in white space or an opening quote, the reply opens a turn, or the language

@@ -33,7 +33,22 @@ struct TaskName {
 };
 
 /// How a reply is compared with the references (specification 0.6).
-enum class TaskMetric { kAll, kPart };
+enum class TaskMetric { kAll, kPart, kSubspan, kEm, kLabel, kTop1 };
+/// Name of the scorer that is the task's main one: "all", "part", "subspan", "em", "label",
+/// "top1".
+std::string_view to_string(TaskMetric metric);
+
+/// What a control changes (specification 3.1).
+enum class Control {
+  kNone,
+  kNoNeedle,    ///< gold needles removed, context refitted, same question
+  kNeedleOnly,  ///< needles alone, no filler
+  kWrongKey,    ///< the question names a fresh key, the gold needle stays; a value present in the reply is a false hit
+  kClosedBook,  ///< no context
+  kOracle,      ///< gold documents only
+};
+/// "" for none, else "no_needle", "needle_only", "wrong_key", "closed_book", "oracle".
+std::string_view to_string(Control control);
 
 struct Sample {
   std::string task;  ///< "niah_single_2"
@@ -46,8 +61,9 @@ struct Sample {
 
   std::int64_t length_tokens = 0;        ///< L as requested
   std::optional<std::int32_t> depth_bp;  ///< the cell's depth, if depth is swept
-  std::string prompt_text;               ///< whole prompt, answer prefix included, engine-added BOS left out
-  std::string answer_prefix;             ///< the part of prompt_text that begins the answer
+  Control control = Control::kNone;
+  std::string prompt_text;    ///< whole prompt, answer prefix included, engine-added BOS left out
+  std::string answer_prefix;  ///< the part of prompt_text that begins the answer
   TokenIds prompt_ids;
   std::int64_t generation_budget = 0;  ///< G
   std::int64_t think_budget = 0;       ///< T
@@ -60,7 +76,9 @@ struct Sample {
   std::vector<std::string>
       candidates;  ///< answer texts in the same form that `rank` compares with; [0] is the gold one
   TaskMetric metric = TaskMetric::kAll;
-  bool whole_words = false;  ///< closed vocabulary: references match whole words only
+  bool whole_words = false;         ///< closed vocabulary: references match whole words only
+  bool first_line = false;          ///< only the reply's first line counts
+  std::vector<std::string> labels;  ///< closed set the answer comes from, the question's own left out; for `label`
 
   std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(prompt_ids.size()); }
   /// L - (P + T + G), never negative.

@@ -55,7 +55,9 @@ std::string key_text(const SampleKeyParts& parts, bool with_length, bool with_de
 }  // namespace
 
 std::string sample_key(const SampleKeyParts& parts) {
-  return key_text(parts, true, true);
+  std::string key = key_text(parts, true, true);
+  if (parts.control != Control::kNone) key.append("|c=").append(to_string(parts.control));
+  return key;
 }
 
 RngKey stream_key(const SampleKeyParts& parts, SampleStream stream) {

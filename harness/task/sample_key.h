@@ -21,9 +21,10 @@ struct SampleKeyParts {
   std::int64_t index = 0;
   std::uint64_t seed = 0;
   PairMode pair = PairMode::kBoth;
+  Control control = Control::kNone;  ///< in the key only: no stream depends on it
 };
 
-/// `fathom/1|task|v=VERSION|k=v;k=v…|L=…|d=…|i=…|s=…`, `-` for none.
+/// `fathom/1|task|v=VERSION|k=v;k=v…|L=…|d=…|i=…|s=…`, `-` for none; a control adds `|c=…`.
 std::string sample_key(const SampleKeyParts& parts);
 
 /// Draws of one stream never shift another.

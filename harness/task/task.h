@@ -36,6 +36,7 @@ class TooLongError : public DataError {
 struct TaskCell {
   std::int64_t length_tokens = 0;        ///< prompt and generation budgets together stay within this
   std::optional<std::int32_t> depth_bp;  ///< requested needle depth in 1/100 %; nothing where depth is not swept
+  Control control = Control::kNone;      ///< one of Task::controls(), or none
 };
 
 /// What neighbouring cells share (specification 0.4): which of depth and length the stream `facts` leaves out.
@@ -55,8 +56,9 @@ struct TaskContext {
   std::shared_ptr<const text::PromptPack> pack;
   HaystackSpec haystack;
   PairMode pair = PairMode::kBoth;
-  std::int64_t think_tokens = 0;  ///< T
-  std::int64_t n_samples = 0;     ///< samples per cell that will be asked for: L_min covers their indices
+  std::int64_t think_tokens = 0;        ///< T
+  std::int64_t n_samples = 0;           ///< samples per cell that will be asked for: L_min covers their indices
+  std::vector<std::int32_t> depths_bp;  ///< depths that will be asked for: L_min covers them too
 };
 
 class Task {
@@ -73,6 +75,9 @@ class Task {
   /// task to make it fit.
   virtual Sample make_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const = 0;
 
+  /// What is known of a sample that make_sample() refused: identity, key and address, without prompt and answer.
+  virtual Sample refused_sample(const TaskCell& cell, std::int64_t index, std::uint64_t seed) const;
+
   /// L_min = T + G + max of P over indices 0..n_samples-1 and the depths 0 and 10000 at the smallest unit count
   /// (specification 0.2).
   virtual std::int64_t smallest_length_tokens(std::uint64_t seed) const = 0;
@@ -85,6 +90,10 @@ class Task {
   virtual bool sweeps_depth() const = 0;
   /// False: the task has fixed sizes of its own and the lengths axis collapses.
   virtual bool sweeps_length() const { return true; }
+  /// The controls that make sense for this task.
+  virtual std::vector<Control> controls() const { return {}; }
+  /// The scorer whose value is the task's score.
+  virtual TaskMetric metric() const { return TaskMetric::kAll; }
   /// Expected score (0..1) of naming values of the right form that stand in the prompt ("in-text guess"), at this
   /// length.
   virtual double in_text_guess(std::int64_t length_tokens) const = 0;

@@ -76,7 +76,7 @@ TEST_CASE("cli: configuration errors exit with 2, name the key and the nearest o
   work.write("tiny.ini", kTinyRun);
   check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.tasks=niah_sngle_2"}), 2, "did you mean 'niah_single_2'");
   check_one_line(work.run({"run", "tiny.ini", "--set", "scaling=yran"}), 2, "did you mean 'yarn'");
-  check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.controls=on"}), 2, "not available in this version");
+  check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.adaptive=on"}), 2, "not available in this version");
   check_one_line(work.run({"run", "tiny.ini", "--set", "remap=reropee"}), 2, "did you mean 'rerope'");
   check_one_line(work.run({"run", "tiny.ini", "--dry-run", "--set", "scaling=yarn", "--set", "scaling.beta_fst=3"}), 2,
                  "did you mean 'scaling.beta_fast'");

@@ -93,6 +93,14 @@ TEST_CASE("depths: percent in hundredths, ranges with both ends", "[config][axes
   }
 }
 
+TEST_CASE("depths: evenly spaced ones, and sigmoid ones that crowd at both ends", "[config][axes]") {
+  CHECK(expand_depths({"linear:3"}) == Depths{0, 5000, 10000});
+  CHECK(expand_depths({"linear:7"}) == Depths{0, 1700, 3300, 5000, 6700, 8300, 10000});
+  // 100 / (1 + e^(-0.1 (x - 50))) at x = 0, 10, ..., 100, rounded to hundredths; the ends are kept.
+  CHECK(expand_depths({"sigmoid:11"}) == Depths{0, 180, 474, 1192, 2689, 5000, 7311, 8808, 9526, 9820, 10000});
+  CHECK(depth_error("sigmoid:1") == "'sigmoid:1' is no set of depths; write sigmoid:N with N from 2 to 1001");
+}
+
 TEST_CASE("depths: what is no depth says why", "[config][axes][errors]") {
   CHECK(depth_error("0:100:0") == "range '0:100:0' has a step that is not above zero");
   CHECK(depth_error("100:0:10") == "range '100:0:10' runs downwards; write low:high:step");

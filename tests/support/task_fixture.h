@@ -102,9 +102,16 @@ class TaskFixture {
   task::TaskContext context_;
 };
 
+/// A vocabulary in which every task can be written.
+inline text::VocabularySpec full_vocabulary() {
+  text::VocabularySpec spec;
+  spec.n_cues = 100;
+  spec.n_targets = 100;
+  spec.n_digits = 10;
+  return spec;
+}
 inline std::unique_ptr<TaskFixture> synthetic_fixture() {
-  return std::make_unique<TaskFixture>("synthetic",
-                                       std::make_unique<text::WordTokenizer>(text::VocabularySpec{}, false));
+  return std::make_unique<TaskFixture>("synthetic", std::make_unique<text::WordTokenizer>(full_vocabulary(), false));
 }
 inline std::unique_ptr<TaskFixture> english_fixture() {
   return std::make_unique<TaskFixture>("en", std::make_unique<TripletTokenizer>());
@@ -115,7 +122,7 @@ inline std::vector<std::unique_ptr<TaskFixture>> all_task_fixtures() {
   std::vector<std::unique_ptr<TaskFixture>> fixtures;
   fixtures.push_back(synthetic_fixture());
   fixtures.push_back(
-      std::make_unique<TaskFixture>("synthetic", std::make_unique<text::WordTokenizer>(text::VocabularySpec{}, true)));
+      std::make_unique<TaskFixture>("synthetic", std::make_unique<text::WordTokenizer>(full_vocabulary(), true)));
   fixtures.push_back(english_fixture());
   fixtures.push_back(std::make_unique<TaskFixture>("en", std::make_unique<TripletTokenizer>(), text::PromptStyle::kChat,
                                                    text::chat_template("chatml")));

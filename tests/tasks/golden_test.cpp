@@ -28,7 +28,7 @@ nlohmann::ordered_json describe_sample(const task::Sample& sample, const std::st
     out["prompt_hash"] = hash_hex(sample.prompt_text);
   }
   out["answer"] = sample.answer_text;
-  out["candidate_1"] = sample.candidates.at(1);
+  if (sample.candidates.size() > 1) out["candidate_1"] = sample.candidates.at(1);
   for (const auto& needle : sample.needles) {
     out["needles"].push_back({needle.gold, needle.requested_depth_bp.value_or(-1), needle.actual_depth_bp,
                               needle.first_token, needle.last_token});

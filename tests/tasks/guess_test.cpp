@@ -40,7 +40,10 @@ Guessed run_guesser(const task::Task& task, std::int64_t length, std::int64_t n,
 
 TEST_CASE("tasks: a guesser who names values in sight scores the stated in-text guess", "[tasks][guess][slow]") {
   const auto fixture = test::synthetic_fixture();
-  const std::vector<GuessCase> cases = {{"niah_single_1", {}},
+  const std::vector<GuessCase> cases = {{"assoc", {}},
+                                        {"assoc", {{"distractors", "5"}}},
+                                        {"facts", {}},
+                                        {"niah_single_1", {}},
                                         {"niah_single_2", {}},
                                         {"niah_single_2", {{"extra_keys", "3"}}},
                                         {"niah_single_3", {{"extra_keys", "2"}}},
@@ -50,7 +53,14 @@ TEST_CASE("tasks: a guesser who names values in sight scores the stated in-text 
                                         {"niah_multivalue", {}},
                                         {"niah_multivalue", {{"extra_keys", "1"}}},
                                         {"niah_multiquery", {}},
+                                        {"cwe", {}},
+                                        {"fwe", {}},
+                                        {"grid", {}},
                                         {"kv", {}},
+                                        {"mdqa", {}},
+                                        {"passkey", {}},
+                                        {"qa_1", {}},
+                                        {"qa_2", {}},
                                         {"vt", {}},
                                         {"vt", {{"chains", "4"}}}};
   for (const GuessCase& each : cases) {
@@ -69,10 +79,14 @@ TEST_CASE("tasks: a blind guesser scores the stated chance", "[tasks][guess][slo
   const auto fixture = test::synthetic_fixture();
   for (const task::TaskEntry& entry : tasks::registry().entries()) {
     const auto task = entry.make(entry, task::TaskVariant::kBalanced, {}, fixture->context());
+    if (task->metric() == task::TaskMetric::kTop1) continue;
+    // Series have practically endless answers, of which the candidates are no fair draw.
+    if (task->metric() == task::TaskMetric::kEm && task->blind_guess() == 0) continue;
     const std::int64_t length = task->smallest_length_tokens(3) + 20;
     INFO(entry.name << " L=" << length << " stated " << task->blind_guess());
     const Guessed guessed = run_guesser(*task, length, 1000, test::blind_guess_reply);
     CHECK(std::abs(guessed.mean - task->blind_guess()) <= guessed.tolerance + 1e-3);
-    CHECK(guessed.mean <= 0.04);
+    // Closed sets of answers apart, blind guessing does not pay.
+    if (task->metric() != task::TaskMetric::kEm && entry.name != "facts") CHECK(guessed.mean <= 0.04);
   }
 }

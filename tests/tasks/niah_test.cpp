@@ -138,9 +138,9 @@ TEST_CASE("niah: digits sets the size of numbers; a closed vocabulary needs the 
   CHECK(sample.references.front().size() == 5);
   CHECK(parse_int(sample.references.front()).value() >= 10000);
 
-  const auto closed = test::synthetic_fixture();
+  test::TaskFixture closed("synthetic", std::make_unique<text::WordTokenizer>(text::VocabularySpec{}, false));
   const std::string message = message_of<ConfigError>([&] {
-    make_niah("niah_single_1", closed->context(), {{"digits", "3"}});
+    make_niah("niah_single_1", closed.context(), {{"digits", "3"}});
   });
   CHECK(message ==
         "digits needs a vocabulary with the words 0 to 9, which this model's does not have; leave the option out");

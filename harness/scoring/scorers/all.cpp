@@ -11,7 +11,7 @@ namespace {
 class AllScorer : public Scorer {
  public:
   Score score(const ScoredReply& reply) const override {
-    const std::string text = clean_reply(reply.reply_text);
+    const std::string text = judged_reply(*reply.sample, reply.reply_text);
     const WordMatch match = reply.sample->whole_words ? WordMatch::kWholeWords : WordMatch::kSubstring;
     std::vector<std::string> found;
     std::vector<std::string> missing;

@@ -13,8 +13,8 @@ class FirstScorer : public Scorer {
     if (!candidates || candidates->front().ranks.empty()) return {std::nullopt, {}, "no teacher-forced score"};
     const std::vector<std::int64_t>& ranks = candidates->front().ranks;
     // Where a reference begins is known in a closed vocabulary only: there every word is a token.
-    const std::size_t n_references = reply.sample->references.size();
-    const bool boundaries_known = reply.sample->whole_words && n_references > 0 && ranks.size() % n_references == 0;
+    const auto n_references = static_cast<std::size_t>(fathom::scoring::n_references(reply));
+    const bool boundaries_known = reply.sample->whole_words && ranks.size() % n_references == 0;
     const std::size_t stride = boundaries_known ? ranks.size() / n_references : ranks.size();
     std::size_t n_first = 0;
     std::size_t hits = 0;

@@ -10,7 +10,7 @@ namespace {
 class PartScorer : public Scorer {
  public:
   Score score(const ScoredReply& reply) const override {
-    const std::string text = clean_reply(reply.reply_text);
+    const std::string text = judged_reply(*reply.sample, reply.reply_text);
     if (reply.sample->references.empty()) return {std::nullopt, text, "no references"};
     const WordMatch match = reply.sample->whole_words ? WordMatch::kWholeWords : WordMatch::kSubstring;
     for (const std::string& reference : reply.sample->references) {

@@ -13,7 +13,7 @@ namespace {
 class PrecisionScorer : public Scorer {
  public:
   Score score(const ScoredReply& reply) const override {
-    const auto values = parse_sample_values(*reply.sample, clean_reply(reply.reply_text));
+    const auto values = parse_sample_values(*reply.sample, judged_reply(*reply.sample, reply.reply_text));
     if (!values) return {std::nullopt, {}, "the references have no form to parse"};
     if (values->empty()) return {std::nullopt, {}, "no value in the reply"};
     const std::vector<std::string> references = folded_references(*reply.sample);
