@@ -226,26 +226,53 @@ task::TaskEntry algorithm_entry(std::string_view name) {
 
 }  // namespace
 
-#define FATHOM_ALGORITHM(name)              \
-  task::TaskEntry entries::name##_entry() { \
-    return algorithm_entry(#name);          \
-  }
-FATHOM_ALGORITHM(add)
-FATHOM_ALGORITHM(chain)
-FATHOM_ALGORITHM(cmd)
-FATHOM_ALGORITHM(copy)
-FATHOM_ALGORITHM(copy_long)
-FATHOM_ALGORITHM(copy_one)
-FATHOM_ALGORITHM(copy_swap)
-FATHOM_ALGORITHM(copy_twice)
-FATHOM_ALGORITHM(parity)
-FATHOM_ALGORITHM(poly)
-FATHOM_ALGORITHM(reverse)
-FATHOM_ALGORITHM(reverse_copy)
-FATHOM_ALGORITHM(reverse_twice)
-FATHOM_ALGORITHM(sort)
-FATHOM_ALGORITHM(sum)
-FATHOM_ALGORITHM(summod)
-#undef FATHOM_ALGORITHM
+task::TaskEntry entries::add_entry() {
+  return algorithm_entry("add");
+}
+task::TaskEntry entries::chain_entry() {
+  return algorithm_entry("chain");
+}
+task::TaskEntry entries::cmd_entry() {
+  return algorithm_entry("cmd");
+}
+task::TaskEntry entries::copy_entry() {
+  return algorithm_entry("copy");
+}
+task::TaskEntry entries::copy_long_entry() {
+  return algorithm_entry("copy_long");
+}
+task::TaskEntry entries::copy_one_entry() {
+  return algorithm_entry("copy_one");
+}
+task::TaskEntry entries::copy_swap_entry() {
+  return algorithm_entry("copy_swap");
+}
+task::TaskEntry entries::copy_twice_entry() {
+  return algorithm_entry("copy_twice");
+}
+task::TaskEntry entries::parity_entry() {
+  return algorithm_entry("parity");
+}
+task::TaskEntry entries::poly_entry() {
+  return algorithm_entry("poly");
+}
+task::TaskEntry entries::reverse_entry() {
+  return algorithm_entry("reverse");
+}
+task::TaskEntry entries::reverse_copy_entry() {
+  return algorithm_entry("reverse_copy");
+}
+task::TaskEntry entries::reverse_twice_entry() {
+  return algorithm_entry("reverse_twice");
+}
+task::TaskEntry entries::sort_entry() {
+  return algorithm_entry("sort");
+}
+task::TaskEntry entries::sum_entry() {
+  return algorithm_entry("sum");
+}
+task::TaskEntry entries::summod_entry() {
+  return algorithm_entry("summod");
+}
 
 }  // namespace fathom::tasks
