@@ -221,8 +221,16 @@ const std::map<std::string, ordered_json (*)()>& listings() {
   return table;
 }
 
+/// Texts without quotes, lists as "a, b", objects as "key value, key value".
 std::string plain(const ordered_json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.3g}", value.get<double>());
+  if (!value.is_structured()) return value.dump();
+  std::vector<std::string> parts;
+  for (const auto& [key, item] : value.items()) {
+    parts.push_back(value.is_object() ? replace_all(key, "_", " ") + " " + plain(item) : plain(item));
+  }
+  return parts.empty() ? "none" : join(parts, ", ");
 }
 
 void print_listing(const ordered_json& items) {
@@ -233,7 +241,7 @@ void print_listing(const ordered_json& items) {
     fmt::print("{}\n", head);
     for (const char* key :
          {"group", "variants", "metric", "chance", "smallest_length", "controls", "formats", "source", "note"}) {
-      if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", key, plain(item[key]));
+      if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", replace_all(key, "_", " "), plain(item[key]));
     }
     if (!item.contains("options")) continue;
     for (const ordered_json& option : item["options"]) {

@@ -1,6 +1,7 @@
 #include "harness/eval/evaluator.h"
 
 #include <algorithm>
+#include <map>
 
 #include "harness/core/error.h"
 #include "harness/text/word_tokenizer.h"
@@ -18,6 +19,7 @@ class ToyTask : public task::Task {
 
   task::Sample make_sample(const task::TaskCell& cell, std::int64_t index, std::uint64_t seed) const override {
     if (cell.length_tokens < kSmallest) throw TooShortError("toy: too short", kSmallest);
+    if (index == long_index) throw TooShortError("toy: this one is longer", 99);
     task::Sample sample;
     sample.task = "toy";
     sample.index = index;
@@ -33,8 +35,10 @@ class ToyTask : public task::Task {
     sample.candidates = {sample.answer_text, " v199"};
     sample.generation_budget = 1;
     sample.whole_words = true;
+    sample.control = cell.control;
     sample.key =
         "toy|" + std::to_string(cell.length_tokens) + "|" + std::to_string(cell.depth_bp.value_or(-1)) + "|" + number;
+    sample.key += task::to_string(cell.control);
     sample.address = sample.key;
     return sample;
   }
@@ -44,7 +48,10 @@ class ToyTask : public task::Task {
   double blind_guess() const override { return 0.005; }
   std::string canonical_options() const override { return ""; }
 
+  std::vector<task::Control> controls() const override { return {task::Control::kClosedBook}; }
+
   static constexpr std::int64_t kSmallest = 7;
+  std::int64_t long_index = -1;  ///< does not fit
 
  private:
   const text::PromptAssembler& assembler_;
@@ -199,4 +206,39 @@ TEST_CASE("result_key: changes with variant, sample, position, dtype and batch c
   eval::SampleRecord twin = row;
   twin.variant = "rope base";
   CHECK(key != eval::result_key(twin, model, 16384));
+}
+
+TEST_CASE("eval: a sample that does not fit is a row with the reason, and no failure", "[eval]") {
+  Fixture fixture;
+  fixture.task.long_index = 2;
+  const eval::EvalSummary summary =
+      eval::evaluate(fixture.plan, fixture.provider, fixture.assembler, {}, fixture.sink, fixture.options);
+  CHECK(summary.samples_failed == 0);
+  std::int64_t refused = 0;
+  for (const eval::SampleRecord& row : fixture.sink.rows) {
+    if (row.sample.index != 2) {
+      CHECK(row.status == eval::SampleStatus::kOk);
+      continue;
+    }
+    ++refused;
+    CHECK(row.status == eval::SampleStatus::kTooShort);
+    CHECK(row.status_detail == "toy: this one is longer");
+    CHECK(row.smallest_length_tokens == 99);
+    CHECK(row.scores.empty());
+    CHECK(row.sample.task == "toy");
+  }
+  CHECK(refused == 6);  // two lengths, three depths
+}
+
+TEST_CASE("eval: controls are asked fifty times per length, without depth, and are named in their rows", "[eval]") {
+  Fixture fixture;
+  fixture.plan.controls = true;
+  eval::evaluate(fixture.plan, fixture.provider, fixture.assembler, {}, fixture.sink, fixture.options);
+  std::map<std::string, std::int64_t> rows;
+  for (const eval::SampleRecord& row : fixture.sink.rows) {
+    ++rows[row.control];
+    if (!row.control.empty()) CHECK(!row.sample.depth_bp);
+  }
+  CHECK(rows.at("closed_book") == 2 * eval::kControlSamples);
+  CHECK(rows.at("") == 2 * 3 * 4);
 }

@@ -86,3 +86,24 @@ TEST_CASE("graded scores: without teacher-forced numbers there is no score", "[s
   }
   CHECK_FALSE(scoring::scorers().at("rank").higher_is_better);
 }
+
+TEST_CASE("bits and top1: what a token and a byte of the right text cost, and how many would be said",
+          "[scoring][graded]") {
+  check_near(value("bits_per_token", {candidate({0.5, 0.125})}), 2);
+  check_near(value("top1", {candidate({0.5, 0.25, 0.1, 0.1}, {1, 2, 1, 7})}), 0.5);
+  CHECK_FALSE(value("bits_per_byte", {candidate({0.5})}).has_value());  // no text
+  // A uniform model over 16 tokens.
+  check_near(value("bits_per_token", {candidate(std::vector<double>(9, 1.0 / 16))}), 4);
+}
+
+TEST_CASE("lp: wordings of one answer are one answer", "[scoring][graded]") {
+  task::Sample sample;
+  sample.references = {"lake", "the lake"};
+  sample.metric = task::TaskMetric::kPart;
+  lm::Completion completion;
+  scoring::ScoredReply scored;
+  scored.sample = &sample;
+  scored.completion = &completion;
+  scored.candidates = {candidate({0.25})};
+  check_near(scoring::scorers().at("lp").make()->score(scored).value, -2);
+}

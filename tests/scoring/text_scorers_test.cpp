@@ -1,5 +1,7 @@
+#include <cmath>
 #include <set>
 
+#include "harness/scoring/matching.h"
 #include "harness/scoring/scorer.h"
 #include "tests/support/catch.h"
 
@@ -88,4 +90,75 @@ TEST_CASE("scorers: every entry has a name, a summary and handles an empty reply
   }
   CHECK(names.size() == scoring::scorers().entries().size());
   CHECK_THROWS_AS(scoring::scorers().at("al"), ConfigError);
+}
+
+TEST_CASE("subspan: case, punctuation and articles do not count", "[scoring][subspan]") {
+  CHECK(value("subspan", {"the third flowerpot"}, "It is under the Third  flowerpot!") == Some(1.0));
+  CHECK(value("subspan", {"St. Mary's"}, "at st marys") == Some(1.0));
+  CHECK(value("subspan", {"sundial"}, "barometer") == Some(0.0));
+  CHECK(value("subspan", {"a", "b"}, "") == Some(0.0));
+  CHECK(value("subspan", {"v1"}, "v17", true) == Some(0.0));
+}
+
+TEST_CASE("em: the whole reply counts; a minus sign in front of a number stays", "[scoring][em]") {
+  CHECK(value("em", {"be ca do"}, " be ca do.") == Some(1.0));
+  CHECK(value("em", {"be ca do"}, "be ca do do") == Some(0.0));
+  CHECK(value("em", {"1"}, "-1") == Some(0.0));
+  CHECK(value("em", {"-1"}, "-1") == Some(1.0));
+  CHECK(value("em", {"+"}, "-", true) == Some(0.0));
+  CHECK(value("em", {"-"}, " -", true) == Some(1.0));
+}
+
+TEST_CASE("token_f1: words in common, counted with repetitions", "[scoring][token_f1]") {
+  // 2 * 2 / (3 + 2)
+  CHECK(std::abs(value("token_f1", {"salt mining"}, "mining of salt").value() - 0.8) <= 1e-12);  // a few operations
+  CHECK(value("token_f1", {"x", "salt mining"}, "salt mining") == Some(1.0));
+  // 2 * 1 / (2 + 1)
+  CHECK(std::abs(value("token_f1", {"salt"}, "salt salt").value() - 2.0 / 3) <= 1e-12);
+  CHECK(value("token_f1", {"salt"}, "pepper") == Some(0.0));
+}
+
+TEST_CASE("token_accuracy: words in their places, a longer reply divided by its own length",
+          "[scoring][token_accuracy]") {
+  CHECK(value("token_accuracy", {"be ca do fu"}, "be ca xx fu") == Some(0.75));
+  CHECK(value("token_accuracy", {"be ca"}, "be ca be ca") == Some(0.5));
+  CHECK(value("token_accuracy", {"be ca"}, "ca be") == Some(0.0));
+}
+
+TEST_CASE("extra: wrong values of the right form", "[scoring][extra]") {
+  CHECK(value("extra", {"111", "222"}, "111, 333, 333 and 444") == Some(2.0));
+  CHECK(value("extra", {"111"}, "111 1234") == Some(0.0));
+  CHECK(value("extra", {"blue tile"}, "red tile") == std::nullopt);
+}
+
+TEST_CASE("label: the first label of the first sentence decides", "[scoring][label]") {
+  task::Sample sample;
+  sample.references = {"chapel"};
+  sample.metric = task::TaskMetric::kLabel;
+  sample.labels = {"chapel", "old chapel", "depot", "stable"};
+  lm::Completion completion;
+  const auto label = [&](const std::string& reply) {
+    scoring::ScoredReply scored;
+    scored.sample = &sample;
+    scored.completion = &completion;
+    scored.reply_text = reply;
+    return scoring::scorers().at("label").make()->score(scored).value;
+  };
+  CHECK(label(" the Chapel, not the depot.") == Some(1.0));
+  CHECK(label("the depot, not the chapel") == Some(0.0));
+  CHECK(label("Unstable weather at the chapel.") == Some(1.0));
+  CHECK(label("I do not know. The chapel?") == Some(0.0));
+  CHECK(label("the old chapel") == Some(0.0));
+  CHECK(label("") == Some(0.0));
+  sample.labels.clear();
+  CHECK(label("chapel") == std::nullopt);
+}
+
+TEST_CASE("scorers: of a reply only the first line counts where the sample says so", "[scoring]") {
+  task::Sample sample;
+  sample.references = {"ham"};
+  sample.first_line = true;
+  CHECK(scoring::judged_reply(sample, "\n egg\nham") == "egg");
+  sample.first_line = false;
+  CHECK(scoring::judged_reply(sample, "\n egg\nham") == "egg\nham");
 }
