@@ -5,6 +5,7 @@
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/command_entries.h"
 #include "harness/cli/console.h"
+#include "harness/cli/model_config.h"
 #include "harness/cli/position_settings.h"
 #include "harness/cli/theory_predictions.h"
 #include "harness/core/error.h"
@@ -79,9 +80,8 @@ void refuse_options_beside_model(const Arguments& arguments) {
 
 /// The model as it was trained: what the file or the options say, with --trained and --pretrained-base.
 checkpoint::DecoderConfig pretrained_config(const Arguments& arguments) {
-  checkpoint::DecoderConfig config = arguments.has("MODEL")
-                                         ? checkpoint::read_config(find_model_path(*arguments.get("MODEL")))
-                                         : config_of_options(arguments);
+  checkpoint::DecoderConfig config =
+      arguments.has("MODEL") ? read_model_or_preset(*arguments.get("MODEL")) : config_of_options(arguments);
   if (const auto trained = arguments.integer("trained", 1, kTheoryLongest)) config.trained_context = *trained;
   return config;
 }
@@ -147,7 +147,7 @@ CommandEntry entries::theory_entry() {
        "fathom theory --base 500000 --trained 8192 --length 131072 --set scaling=llama3 --factor 8",
        "fathom theory --base 1000000 --pretrained-base 10000 --trained 4096 --length 65536 --curve",
        "fathom theory --scheme alibi --heads 32 --length 65536 --json"},
-      {{"MODEL", ".gguf file, folder with config.json, or a config.json", PositionalSpec::Need::kOptional}},
+      {{"MODEL", ".gguf file, folder with config.json, a config.json, or a preset", PositionalSpec::Need::kOptional}},
       theory_options(),
       run_theory};
 }

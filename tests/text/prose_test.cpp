@@ -216,7 +216,8 @@ TEST_CASE("prose: English holds no digit, no inner capital, no word from elsewhe
   }
   std::set<std::string> strangers;
   std::size_t n_bad = 0;
-  for (const ProseSentence& sentence : many_sentences("en")) {
+  const auto& sentences = many_sentences("en");
+  for (const ProseSentence& sentence : sentences) {
     if (sentence.text.find_first_of("0123456789\"\n{}[]|") != std::string::npos) ++n_bad;
     const std::string plain =
         fathom::replace_all(sentence.text, " on Sundays ", " ");  // the one capital inside a template
