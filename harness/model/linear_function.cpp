@@ -14,6 +14,8 @@ namespace {
 using torch::Tensor;
 using torch::autograd::variable_list;
 
+thread_local bool bf16_products = false;
+
 constexpr std::int64_t kLeastRows = 16;
 // Row counts in the inner dimension are padded to this, so that ragged batches share compiled products.
 constexpr std::int64_t kRowMultiple = 64;
@@ -34,16 +36,16 @@ Tensor narrowed(const Tensor& x, std::int64_t rows) {
   return out;
 }
 
-/// What the products read: a bf16 copy where the processor multiplies bf16, the numbers themselves elsewhere.
-Tensor operand(const Tensor& x, std::int64_t rows) {
+/// What the products read: a bf16 copy, or the numbers themselves.
+Tensor operand(const Tensor& x, std::int64_t rows, bool bf16) {
   const Tensor matrix = x.contiguous();
-  return kernels::has_native_bf16() ? narrowed(matrix, rows) : matrix.view({rows, matrix.size(-1)});
+  return bf16 ? narrowed(matrix, rows) : matrix.view({rows, matrix.size(-1)});
 }
 
 /// The same of a weight matrix, whose rows need no padding.
-Tensor weight_operand(const Tensor& weight) {
+Tensor weight_operand(const Tensor& weight, bool bf16) {
   const Tensor matrix = weight.contiguous();
-  if (!kernels::has_native_bf16()) return matrix;
+  if (!bf16) return matrix;
   Tensor out = torch::empty(matrix.sizes(), torch::kBFloat16);
   narrow_rows(matrix.data_ptr<float>(), matrix.size(0), matrix.size(1), bits(out), matrix.size(0));
   return out;
@@ -55,10 +57,10 @@ struct Transposed {
 };
 
 /// dy: [rows, columns] float32.
-Transposed transposed_operand(const Tensor& dy, std::int64_t padded, bool with_sums) {
+Transposed transposed_operand(const Tensor& dy, std::int64_t padded, bool bf16, bool with_sums) {
   const std::int64_t rows = dy.size(0), columns = dy.size(1);
   Transposed out;
-  if (!kernels::has_native_bf16()) {
+  if (!bf16) {
     out.matrix = dy.t().contiguous();
     if (with_sums) out.column_sums = dy.sum(0);
     return out;
@@ -96,7 +98,8 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& x, const Tensor& weight,
                         const c10::optional<Tensor>& bias) {
     const std::int64_t in = weight.size(1), out = weight.size(0), rows = x.numel() / in;
-    const Tensor x_operand = operand(x, rows), w_operand = weight_operand(weight);
+    const bool bf16 = bf16_products && kernels::has_native_bf16();
+    const Tensor x_operand = operand(x, rows, bf16), w_operand = weight_operand(weight, bf16);
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = out;
     const Tensor y = torch::empty(shape);
@@ -115,9 +118,10 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const std::int64_t out = w_operand.size(0), in = w_operand.size(1), padded = x_operand.size(0);
     const Tensor dy = gradients[0].contiguous().view({-1, out});
     const std::int64_t rows = dy.size(0);
+    const bool bf16 = x_operand.scalar_type() == torch::kBFloat16;
     const Tensor dx = torch::empty(ctx->saved_data["shape"].toIntVector());
-    multiply_operands(kernels::MatrixLayout::kRowsAreInputs, {rows, in, out}, operand(dy, rows), w_operand, dx);
-    const Transposed dy_transposed = transposed_operand(dy, padded, ctx->saved_data["has_bias"].toBool());
+    multiply_operands(kernels::MatrixLayout::kRowsAreInputs, {rows, in, out}, operand(dy, rows, bf16), w_operand, dx);
+    const Transposed dy_transposed = transposed_operand(dy, padded, bf16, ctx->saved_data["has_bias"].toBool());
     const Tensor dw = torch::empty({out, in});
     multiply_operands(kernels::MatrixLayout::kRowsAreInputs, {out, in, padded}, dy_transposed.matrix, x_operand, dw);
     return {dx, dw, dy_transposed.column_sums};
@@ -125,6 +129,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 };
 
 }  // namespace
+
+Bf16ProductScope::Bf16ProductScope() : outer_(bf16_products) {
+  bf16_products = true;
+}
+
+Bf16ProductScope::~Bf16ProductScope() {
+  bf16_products = outer_;
+}
 
 bool fused_linear_applies(const Tensor& x, const Tensor& weight) {
   return x.device().is_cpu() && x.scalar_type() == torch::kFloat32 && weight.scalar_type() == torch::kFloat32 &&

@@ -14,6 +14,7 @@
 #include "harness/core/error.h"
 #include "harness/core/random.h"
 #include "harness/model/decoder_lm.h"
+#include "harness/model/linear_function.h"
 #include "harness/model/ops_train.h"
 #include "harness/model/weights.h"
 #include "harness/train/batcher.h"
@@ -165,6 +166,7 @@ class TrainingRun {
 
  private:
   double forward_backward(const BatchPlan& plan, const Batch& batch, RngStream& rng, StepResult& result) {
+    const model::Bf16ProductScope bf16_products;
     const torch::Tensor ids = to_tensor(batch.ids).view({plan.n_rows, plan.length_tokens});
     model::ForwardInput input;
     input.ids = ids;
