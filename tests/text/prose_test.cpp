@@ -216,7 +216,8 @@ TEST_CASE("prose: English holds no digit, no inner capital, no word from elsewhe
   }
   std::set<std::string> strangers;
   std::size_t n_bad = 0;
-  const auto& sentences = many_sentences("en");
+  const std::string language = "en";
+  const auto& sentences = many_sentences(language);
   for (const ProseSentence& sentence : sentences) {
     if (sentence.text.find_first_of("0123456789\"\n{}[]|") != std::string::npos) ++n_bad;
     const std::string plain =
