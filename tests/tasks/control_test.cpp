@@ -1,6 +1,7 @@
 // Controls: what each takes out of a sample, and what it leaves (tasks specification 3.1).
 
 #include <algorithm>
+#include <functional>
 
 #include "harness/core/text_util.h"
 #include "tasks/tasks.h"
@@ -22,8 +23,7 @@ bool holds_any(const Sample& sample) {
   });
 }
 
-template <typename Visit>
-void for_each_control(const Visit& visit) {
+void for_each_control(const std::function<void(Control, const Sample&, const Sample&)>& visit) {
   const auto fixture = test::english_fixture();
   for (const task::TaskEntry& entry : tasks::registry().entries()) {
     const auto task = entry.make(entry, task::TaskVariant::kBalanced, {}, fixture->context());
