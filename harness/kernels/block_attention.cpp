@@ -222,7 +222,7 @@ class AttentionWorker {
     return scratch_.probabilities.get<BFloat16Bits>(0);
   }
 
-  const float* fill_bias(const AttentionTask& task, std::int64_t key_begin, std::int64_t n_keys) {
+  float* fill_bias(const AttentionTask& task, std::int64_t key_begin, std::int64_t n_keys) {
     float* bias = scratch_.bias.get<float>(static_cast<std::size_t>(rows_ * sizes_.keys));
     scratch_.q_positions.resize(static_cast<std::size_t>(task.n_queries));
     scratch_.k_positions.resize(static_cast<std::size_t>(n_keys));

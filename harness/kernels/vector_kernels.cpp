@@ -85,12 +85,16 @@ void softmax_row(const SoftmaxBlock& block, std::int64_t row, std::int32_t begin
     return;
   }
   float* scores = block.scores + row * block.stride;
-  const float* bias = block.bias == nullptr ? nullptr : block.bias + row * block.stride;
+  float* bias = block.bias == nullptr ? nullptr : block.bias + row * block.stride;
   const std::int64_t first = begin / step * step;
   const std::int64_t last = (end + step - 1) / step * step;
   const float minus_infinity = -std::numeric_limits<float>::infinity();
   std::fill(scores + first, scores + begin, minus_infinity);
   std::fill(scores + end, scores + last, minus_infinity);
+  if (bias != nullptr) {  // minus infinity plus NaN would be NaN
+    std::fill(bias + first, bias + begin, 0.0F);
+    std::fill(bias + end, bias + last, 0.0F);
+  }
   const float block_max = prepare_row(d, scores, bias, block.scale, first, last);
   const float old_max = block.row_max[row];
   const float new_max = std::max(old_max, block_max);

@@ -12,13 +12,15 @@ namespace fathom::kernels {
 struct SoftmaxBlock {
   float* scores = nullptr;  ///< [rows, stride]; 64-byte aligned; overwritten, by the probabilities in float32 mode
   BFloat16Bits* probabilities = nullptr;  ///< [rows, stride] in bf16 mode, else null
-  const float* bias = nullptr;            ///< [rows, stride] or null; natural units
-  std::int64_t stride = 0;                ///< multiple of 64
-  std::int64_t width = 0;                 ///< columns whose probabilities are written (0 where masked); at most stride
-  float scale = 1;                        ///< softmax scale * log2(e)
-  float* row_max = nullptr;               ///< [rows], in powers of two; -infinity at the start
-  float* row_sum = nullptr;               ///< [rows]
-  float* out = nullptr;                   ///< [rows, d]: rescaled where the maximum rises
+  /// [rows, stride] or null; natural units. Masked columns may hold anything and are overwritten as far as vectors
+  /// reach.
+  float* bias = nullptr;
+  std::int64_t stride = 0;   ///< multiple of 64
+  std::int64_t width = 0;    ///< columns whose probabilities are written (0 where masked); at most stride
+  float scale = 1;           ///< softmax scale * log2(e)
+  float* row_max = nullptr;  ///< [rows], in powers of two; -infinity at the start
+  float* row_sum = nullptr;  ///< [rows]
+  float* out = nullptr;      ///< [rows, d]: rescaled where the maximum rises
   std::int64_t d = 0;
 };
 

@@ -2,10 +2,12 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "harness/core/error.h"
@@ -176,6 +178,24 @@ TEST_CASE("block_attention: a bias is added per head and position", "[kernels][a
     block_attention(shape, {sequence.view()});
     INFO("first " << first << " queries " << n_q);
     CHECK(sequence.error(shape, bias) < tolerance_of(type));
+  }
+}
+
+TEST_CASE("block_attention: scratch is never read before it is written", "[kernels][attention][bias]") {
+  const auto type = GENERATE(ElementType::kFloat32, ElementType::kBFloat16);
+  const std::int64_t window = GENERATE(0, 100);
+  for (const std::int64_t n_q : {1, 5, 17, 300}) {
+    AttentionShape shape = make_shape(4, 2, 32, type);
+    shape.window = window;
+    shape.bias = [](std::int64_t, const std::int32_t*, std::int64_t n, const std::int32_t*, std::int64_t n_k,
+                    float* out, std::int64_t stride) {
+      for (std::int64_t i = 0; i < n; ++i) std::fill_n(out + i * stride, n_k, 0.25F);  // as good as none
+    };
+    TestSequence sequence(type, shape, n_q, 30, 9);
+    std::thread fresh([&] { block_attention(shape, {sequence.view()}); });  // its scratch is new: all NaN
+    fresh.join();
+    INFO("window " << window << " queries " << n_q);
+    CHECK(sequence.error(shape) < tolerance_of(type));
   }
 }
 
