@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "harness/analysis/imported_summary.h"
 #include "harness/core/text_util.h"
 #include "reports/format.h"
 #include "reports/reports.h"
@@ -50,21 +51,70 @@ class CsvWriter {
 
   void write_run(const analysis::RunSummary& run) {
     for (const analysis::VariantSummary& variant : run.variants) {
-      const eval::VariantRecord& v = variant.record;
-      front_ = {run.info.run.name,
-                v.name,
-                v.model,
-                v.position,
-                csv_number(v.rope_base),
-                v.scaling,
-                csv_number(v.factor),
-                std::to_string(v.claimed_context),
-                csv_number(v.trained_context)};
+      set_variant(run, variant.record);
       write_variant(run, variant);
+    }
+    write_controls(run);
+  }
+
+  void write_controls(const analysis::RunSummary& run) {
+    for (const store::ControlRow& control : run.controls) {
+      const eval::VariantRecord& v = run.variants[static_cast<std::size_t>(control.variant)].record;
+      set_variant(run, v);
+      CsvRow row;
+      row.record = "control";
+      row.task = run.tasks[static_cast<std::size_t>(control.task)].label;
+      row.length = std::to_string(control.length_tokens);
+      row.n_values = std::to_string(control.n_samples);
+      row.mean = format_double(control.mean);
+      row.detail = control.control;
+      write_row(row);
+    }
+  }
+
+  /// Results of other tools: the source stands as the run, its models as variants.
+  void write_imported(const analysis::ImportedSummary& summary) {
+    for (const analysis::ImportedResult& result : summary.results) {
+      const store::ImportedRow& source = result.row;
+      front_ = {summary.source.name, source.model, source.model, "", "", "", "", csv_number(source.claimed_tokens), ""};
+      CsvRow effective;
+      effective.record = "imported_effective";
+      effective.task = "mean";
+      effective.rule = fmt::format("{} {}", source.strict ? "above" : "at_least", source.threshold_percent);
+      effective.tokens = csv_number(result.effective.tokens);
+      effective.censored = censored_word(result.effective.kind);
+      effective.status = std::string(analysis::to_string(result.agreement));
+      effective.detail = source.listed_effective;
+      write_row(effective);
+      for (const store::ImportedScore& score : source.scores) {
+        CsvRow row;
+        row.record = "imported";
+        row.task = score.task.empty() ? "mean" : score.task;
+        row.length = std::to_string(score.length_tokens);
+        row.n_samples = csv_number(score.n_samples);
+        row.mean = format_double(score.percent / 100);
+        write_row(row);
+      }
     }
   }
 
  private:
+  void set_variant(const analysis::RunSummary& run, const eval::VariantRecord& v) {
+    front_ = {run.info.run.name,
+              v.name,
+              v.model,
+              v.position,
+              csv_number(v.rope_base),
+              v.scaling,
+              csv_number(v.factor),
+              std::to_string(v.claimed_context),
+              csv_number(v.trained_context)};
+  }
+
+  static std::string censored_word(analysis::Censoring kind) {
+    return kind == analysis::Censoring::kRight ? "right" : kind == analysis::Censoring::kLeft ? "left" : "none";
+  }
+
   void write_variant(const analysis::RunSummary& run, const analysis::VariantSummary& variant) {
     if (run.shows_mean()) write_effective("mean", variant.mean);
     write_points("length", "mean", variant.mean_curve);
@@ -116,9 +166,7 @@ class CsvWriter {
     row.task = task;
     row.rule = rule;
     row.tokens = csv_number(value.tokens);
-    row.censored = value.kind == analysis::Censoring::kRight  ? "right"
-                   : value.kind == analysis::Censoring::kLeft ? "left"
-                                                              : "none";
+    row.censored = censored_word(value.kind);
     row.tokens_low = csv_tokens(low);
     row.tokens_high = csv_tokens(high);
     write_row(row);
@@ -143,6 +191,8 @@ class CsvWriter {
 void write_csv(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
   CsvWriter writer(out);
   for (const analysis::RunSummary& run : load_runs(results, options)) writer.write_run(run);
+  for (const store::ImportedSource& source : results.imports())
+    writer.write_imported(analysis::summarise_import(source));
 }
 
 }  // namespace

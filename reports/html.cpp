@@ -12,6 +12,7 @@
 #include "reports/charts.h"
 #include "reports/embedded.h"
 #include "reports/format.h"
+#include "reports/imported.h"
 #include "reports/reports.h"
 #include "reports/tables.h"
 
@@ -115,6 +116,7 @@ class HtmlRun {
     add_plain(plain, l_("unbuilt"), "unbuilt", unbuilt_table(source_));
     add_plain(plain, l_("other_scores"), "other-scores", other_scores_table(source_));
     add_plain(plain, l_("guesses"), "guesses", guess_table(source_));
+    add_plain(plain, l_("position_bits"), "position-bits", position_bits_table(source_));
     add_plain(plain, l_("controls"), "controls", control_table(source_));
     add_plain(plain, l_("costs"), "costs", cost_table(source_));
     add_plain(plain, l_("training"), "training", training_table(source_));
@@ -375,6 +377,15 @@ void write_html(const store::ResultReader& results, const ReportOptions& options
       {"page_title", names.empty() ? labels("title") : fmt::format("{}: {}", labels("title"), join(names, ", "))},
       {"runs", list_data(std::move(run_list))}};
   if (runs.empty()) page["no_runs"] = true;
+  list imports;
+  for (const ImportedSection& section : imported_sections(results, labels)) {
+    list notes;
+    for (const std::string& note : section.notes) notes.push_back(note);
+    imports.push_back(object{{"title", section.table.caption},
+                             {"table", table_data(without_caption(section.table), "imported", section.table.caption)},
+                             {"notes", list_data(std::move(notes))}});
+  }
+  if (!imports.empty()) page["has_imports"] = object{{"imports", list_data(std::move(imports))}};
   page["table_partial"] =
       kainjow::mustache::partial([] { return std::string(embedded_file("templates/table.mustache")); });
   kainjow::mustache::mustache page_template{std::string(embedded_file("templates/page.mustache"))};

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "harness/analysis/imported_summary.h"
 #include "harness/core/types.h"
 #include "reports/reports.h"
 
@@ -82,15 +83,64 @@ ordered_json variant_json(const analysis::RunSummary& run, const analysis::Varia
           {"cells", cells}};
 }
 
+ordered_json controls_json(const analysis::RunSummary& run) {
+  ordered_json rows = ordered_json::array();
+  for (const store::ControlRow& row : run.controls) {
+    rows.push_back({{"variant", run.variants[static_cast<std::size_t>(row.variant)].record.name},
+                    {"task", run.tasks[static_cast<std::size_t>(row.task)].label},
+                    {"control", row.control},
+                    {"length", row.length_tokens},
+                    {"n", row.n_samples},
+                    {"mean", row.mean}});
+  }
+  return rows;
+}
+
+ordered_json imported_json(const analysis::ImportedSummary& summary) {
+  ordered_json rows = ordered_json::array();
+  for (const analysis::ImportedResult& result : summary.results) {
+    ordered_json scores = ordered_json::array();
+    for (const store::ImportedScore& score : result.row.scores) {
+      scores.push_back({{"task", score.task.empty() ? "mean" : score.task},
+                        {"length", score.length_tokens},
+                        {"mean", score.percent / 100},
+                        {"n", or_null(score.n_samples)}});
+    }
+    const bool listed = !result.row.listed_effective.empty();
+    rows.push_back({{"model", result.row.model},
+                    {"claimed", or_null(result.row.claimed_tokens)},
+                    {"effective", effective_json(result.effective, std::nullopt, std::nullopt)},
+                    {"listed", listed ? ordered_json(result.row.listed_effective) : ordered_json(nullptr)},
+                    {"agreement", analysis::to_string(result.agreement)},
+                    {"threshold", result.row.threshold_percent / 100},
+                    {"strict", result.row.strict},
+                    {"self_reported", result.row.self_reported},
+                    {"note", result.row.note},
+                    {"provenance", result.row.provenance},
+                    {"scores", scores}});
+  }
+  return {{"source", summary.source.name},
+          {"format", summary.source.format},
+          {"provenance", summary.source.provenance},
+          {"contradictions", summary.n_contradictions},
+          {"rows", rows}};
+}
+
 void write_json(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
   ordered_json runs = ordered_json::array();
   for (const analysis::RunSummary& run : load_runs(results, options)) {
     ordered_json variants = ordered_json::array();
     for (const analysis::VariantSummary& variant : run.variants) variants.push_back(variant_json(run, variant));
     runs.push_back({{"name", run.info.run.name}, {"variants", variants}});
+    if (!run.controls.empty()) runs.back()["controls"] = controls_json(run);
   }
+  ordered_json report{{"runs", runs}};
+  ordered_json imported = ordered_json::array();
+  for (const store::ImportedSource& source : results.imports())
+    imported.push_back(imported_json(analysis::summarise_import(source)));
+  if (!imported.empty()) report["imported"] = imported;
   // Names can hold anything; bytes that are no UTF-8 must not make the report fail.
-  out << ordered_json{{"runs", runs}}.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  out << report.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
 }
 
 }  // namespace

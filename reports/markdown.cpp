@@ -6,6 +6,7 @@
 
 #include "harness/core/text_util.h"
 #include "reports/format.h"
+#include "reports/imported.h"
 #include "reports/reports.h"
 #include "reports/tables.h"
 
@@ -89,6 +90,7 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
   write_markdown_section(l("unbuilt"), unbuilt_table(source), out);
   write_markdown_section(l("other_scores"), other_scores_table(source), out);
   write_markdown_section(l("guesses"), guess_table(source), out);
+  write_markdown_section(l("position_bits"), position_bits_table(source), out);
   write_markdown_section(l("controls"), control_table(source), out);
   write_markdown_section(l("costs"), cost_table(source), out);
   write_markdown_section(l("training"), training_table(source), out);
@@ -99,6 +101,18 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
   out << fence << "\n";
 }
 
+void write_markdown_imports(const store::ResultReader& results, const Labels& l, std::ostream& out) {
+  const std::vector<ImportedSection> sections = imported_sections(results, l);
+  if (sections.empty()) return;
+  out << "\n# " << l("imported") << "\n\n" << escape_markdown(l("imported_caption")) << "\n\n";
+  for (const ImportedSection& section : sections) {
+    out << "## " << escape_markdown(section.table.caption) << "\n\n";
+    write_markdown_table(section.table, out);
+    for (const std::string& note : section.notes) out << "- " << escape_markdown(note) << "\n";
+    out << "\n";
+  }
+}
+
 void write_markdown(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
   const Labels labels(options.language);
   const std::vector<analysis::RunSummary> runs = load_runs(results, options);
@@ -107,6 +121,7 @@ void write_markdown(const store::ResultReader& results, const ReportOptions& opt
     if (i > 0) out << "\n";
     write_markdown_run(runs[i], options, labels, out);
   }
+  write_markdown_imports(results, labels, out);
 }
 
 }  // namespace

@@ -327,6 +327,31 @@ Table other_scores_table(const TableSource& source) {
   return table;
 }
 
+Table position_bits_table(const TableSource& source) {
+  const Labels& l = source.labels;
+  Table table;
+  table.caption = l("position_bits_caption");
+  table.columns = {left(l("variant")), left(l("task")), right(l("length"))};
+  std::set<std::int64_t> bins;
+  for (const analysis::PositionCurve& curve : source.run.position_bits) {
+    for (const auto& [first, bin] : curve.bits.bins()) bins.insert(first);
+  }
+  for (const std::int64_t first : bins) table.columns.push_back(right(format_tokens_short(first)));
+  for (const analysis::PositionCurve& curve : source.run.position_bits) {
+    std::vector<Cell> row = {{visible_text(source.run.variants[static_cast<std::size_t>(curve.variant)].record.name)},
+                             {visible_text(source.run.tasks[static_cast<std::size_t>(curve.task)].label)},
+                             tokens_cell(curve.length_tokens)};
+    for (const std::int64_t first : bins) {
+      const auto found = curve.bits.bins().find(first);
+      row.push_back(found == curve.bits.bins().end() ? Cell{std::string(kNothing)}
+                                                     : Cell{fmt::format("{:.2f}", found->second.mean()),
+                                                            fmt::format("n={}", found->second.n_tokens)});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Table control_table(const TableSource& source) {
   const Labels& l = source.labels;
   Table table;

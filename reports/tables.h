@@ -51,6 +51,8 @@ Table unbuilt_table(const TableSource& source);
 Table guess_table(const TableSource& source);
 /// Means of the graded and the other scorers by length, in each scorer's own unit.
 Table other_scores_table(const TableSource& source);
+/// Bits a token of running text by its position.
+Table position_bits_table(const TableSource& source);
 Table control_table(const TableSource& source);
 /// Tokens, and with timings also seconds and memory, by variant and length.
 Table cost_table(const TableSource& source);

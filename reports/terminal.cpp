@@ -7,6 +7,7 @@
 
 #include "harness/core/text_util.h"
 #include "reports/format.h"
+#include "reports/imported.h"
 #include "reports/reports.h"
 #include "reports/tables.h"
 
@@ -31,33 +32,11 @@ ScoreGlyph score_glyph(double fraction) {
   return kGlyphs[step];
 }
 
-class TerminalWriter {
+/// Headings, wrapped paragraphs and tables.
+class TerminalText {
  public:
-  TerminalWriter(const TableSource& source, const ReportOptions& options, std::ostream& out)
-      : source_(source), options_(options), out_(out) {}
+  TerminalText(const ReportOptions& options, std::ostream& out) : options_(options), out_(out) {}
 
-  void write() {
-    const analysis::RunSummary& run = source_.run;
-    const Labels& l = source_.labels;
-    heading(fmt::format("{}: {}", l("title"), visible_text(run.info.run.name)));
-    if (run.info.finished_at.empty()) paragraph(l("unfinished"));
-    out_ << "\n";
-    if (!run.variants.empty()) write_summary();
-    if (run.n_values + run.n_failed == 0) {
-      paragraph(l("no_results"));
-      out_ << "\n";
-    } else {
-      write_curves();
-      write_grids();
-    }
-    const Table unbuilt = unbuilt_table(source_);
-    if (!unbuilt.rows.empty()) {
-      heading(l("unbuilt"));
-      write_table(unbuilt, {});
-    }
-  }
-
- private:
   std::string painted(std::string_view text, const std::string& code) const {
     if (!options_.colour) return std::string(text);
     return "\x1b[" + code + "m" + std::string(text) + "\x1b[0m";
@@ -140,6 +119,43 @@ class TerminalWriter {
     out_ << text << "\n";
   }
 
+ protected:
+  const ReportOptions& options_;
+  std::ostream& out_;
+};
+
+class TerminalWriter : private TerminalText {
+ public:
+  TerminalWriter(const TableSource& source, const ReportOptions& options, std::ostream& out)
+      : TerminalText(options, out), source_(source) {}
+
+  void write() {
+    const analysis::RunSummary& run = source_.run;
+    const Labels& l = source_.labels;
+    heading(fmt::format("{}: {}", l("title"), visible_text(run.info.run.name)));
+    if (run.info.finished_at.empty()) paragraph(l("unfinished"));
+    out_ << "\n";
+    if (!run.variants.empty()) write_summary();
+    if (run.n_values + run.n_failed == 0) {
+      paragraph(l("no_results"));
+      out_ << "\n";
+    } else {
+      write_curves();
+      write_grids();
+    }
+    const Table controls = control_table(source_);
+    if (!controls.rows.empty()) {
+      heading(l("controls") + ", %");
+      write_table(controls, {});
+    }
+    const Table unbuilt = unbuilt_table(source_);
+    if (!unbuilt.rows.empty()) {
+      heading(l("unbuilt"));
+      write_table(unbuilt, {});
+    }
+  }
+
+ private:
   void write_summary() {
     // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
     write_table(summary_table(source_), {0, 1, 2, 3, 4, 5, 6, 7, 8});
@@ -281,9 +297,18 @@ class TerminalWriter {
   }
 
   const TableSource& source_;
-  const ReportOptions& options_;
-  std::ostream& out_;
 };
+
+void write_terminal_imports(const store::ResultReader& results, const Labels& l, TerminalText text) {
+  for (const ImportedSection& section : imported_sections(results, l)) {
+    text.heading(fmt::format("{}: {}", l("imported"), section.table.caption));
+    std::vector<std::size_t> columns(section.table.columns.size() - 3);  // the last are left to the page
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = c;
+    text.write_table(section.table, columns);
+    if (!section.notes.empty()) text.paragraph(section.notes.front());
+    text.line("");
+  }
+}
 
 void write_terminal(const store::ResultReader& results, const ReportOptions& options, std::ostream& out) {
   const Labels labels(options.language);
@@ -291,6 +316,7 @@ void write_terminal(const store::ResultReader& results, const ReportOptions& opt
   if (runs.empty()) out << labels("no_runs") << "\n";
   for (const analysis::RunSummary& run : runs)
     TerminalWriter({run, labels, options.show_timings}, options, out).write();
+  write_terminal_imports(results, labels, {options, out});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tasks/documents.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -32,7 +33,14 @@ class DocumentHaystack : public task::Haystack {
 /// front of which each stands; those in front of one unit keep their order.
 task::ContextText join_documents(const DocumentItem& item, std::int64_t n_units,
                                  const std::vector<task::NeedleAt>& gold, const std::vector<std::size_t>& ranks,
-                                 const DocumentStyle& style) {
+                                 const DocumentPlan& plan) {
+  const DocumentStyle& style = plan.style;
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n_units));
+  std::iota(order.begin(), order.end(), 0);
+  if (plan.shuffle) {
+    RngStream rng(*plan.shuffle);
+    rng.shuffle(order);
+  }
   task::ContextText context;
   context.spans.resize(gold.size());
   std::int64_t number = 0;
@@ -46,7 +54,7 @@ task::ContextText join_documents(const DocumentItem& item, std::int64_t n_units,
     for (std::size_t g = 0; g < gold.size(); ++g) {
       if (gold[g].unit == unit) context.spans[g] = append(item.gold[ranks[g]]);
     }
-    if (unit < n_units) append(item.others->at(unit));
+    if (unit < n_units) append(item.others->at(order[static_cast<std::size_t>(unit)]));
   }
   return context;
 }
@@ -105,7 +113,7 @@ std::unique_ptr<task::SampleDraft> make_document_draft(const task::TaskContext& 
   needles.closed_frame = shared->closed_frame;
   needles.compose = [shared](const task::MeasuredHaystack&, std::int64_t n_units,
                              const std::vector<task::NeedleAt>& gold, const std::vector<std::size_t>& ranks) {
-    return join_documents(shared->item, n_units, gold, ranks, shared->style);
+    return join_documents(shared->item, n_units, gold, ranks, *shared);
   };
   const std::string id = task::stream_key(key, task::SampleStream::kFacts).text();
   needles.haystack = [shared, id, &context, &cache, n_gold](std::int64_t units, std::int64_t tokens) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/core/random.h"
 #include "harness/task/haystack.h"
 #include "harness/task/needle_draft.h"
 #include "harness/task/prompt_build.h"
@@ -72,6 +73,9 @@ struct DocumentPlan {
   std::int64_t task_budget = 0;
   task::TaskMetric metric = task::TaskMetric::kPart;
   bool first_line = false;  ///< only the reply's first line counts
+  /// Puts the other documents in an order drawn from this key; unset: as the list has them. Depths are measured in the
+  /// list's order then, which they match but for the documents' different sizes.
+  std::optional<RngKey> shuffle;
   /// A place for every gold document; unset: balanced.
   std::function<std::vector<task::Placement>(const task::MeasuredHaystack& haystack, std::int64_t n_units)> place;
 };

@@ -13,7 +13,7 @@
 #include "harness/task/fitting.h"
 #include "harness/task/placement.h"
 #include "harness/task/prompt_build.h"
-#include "tasks/pair_list.h"
+#include "tasks/pair_file.h"
 #include "tasks/tasks.h"
 #include "tasks/value_pool.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 using task::TaskVariant;
 
-constexpr std::int32_t kKvVersion = 1;
+constexpr std::int32_t kKvVersion = 2;
 constexpr std::int64_t kKvTaskBudget = 64;
 constexpr std::int64_t kKvLeastPairs = 4;
 constexpr std::int64_t kKvFixedSizes[] = {75, 140, 300};
@@ -31,17 +31,25 @@ constexpr std::int64_t kKvFixedPlaces = 5;
 struct KvOptions {
   std::int64_t fit = 1;
   std::optional<std::int64_t> n;
+  std::string data;
 
   void visit(OptionVisitor& v) {
     v.integer("fit", fit, {0, 1}, "1: as many pairs as the length holds; 0: fixed sizes, whose length is measured.");
-    v.optional_integer("n", n, {2, 100000}, "Pairs with fit=0; auto: 75, 140 and 300 in turn.");
+    v.optional_integer("n", n, {2, 100000}, "Pairs with fit=0; auto: 75, 140 and 300 in turn, or all of a line.");
+    v.text("data", data, "Lines of ordered_kv_records, key and value; empty: random pairs.");
   }
 };
 
 class KvTask : public task::FittedTask {
  public:
-  KvTask(task::TaskFrame task_frame, const KvOptions& options, ValuePool keys, ValuePool values)
-      : FittedTask(std::move(task_frame)), options_(options), keys_(std::move(keys)), values_(std::move(values)) {}
+  /// \param file  the user's objects; null: random pairs.
+  KvTask(task::TaskFrame task_frame, const KvOptions& options, ValuePool keys, ValuePool values,
+         std::shared_ptr<const PairFile> file)
+      : FittedTask(std::move(task_frame)),
+        options_(options),
+        keys_(std::move(keys)),
+        values_(std::move(values)),
+        file_(std::move(file)) {}
 
   task::Sample make_sample(const task::TaskCell& cell, std::int64_t index, std::uint64_t seed) const override;
   std::int64_t smallest_length_tokens(std::uint64_t seed) const override;
@@ -59,6 +67,12 @@ class KvTask : public task::FittedTask {
   const task::TaskContext& context() const { return frame().context; }
   const ValuePool& keys() const { return keys_; }
   const ValuePool& values() const { return values_; }
+  /// Unit that stands at place `place` of the object. A user's line says which pair is asked for: it is unit 0, and it
+  /// moves; of random pairs the one that stands at the gold place is asked for.
+  std::int64_t unit_at(std::int64_t place, std::int64_t gold) const {
+    if (!file_) return place;
+    return place == gold ? 0 : place < gold ? place + 1 : place;
+  }
   task::HaystackCache::Entry pairs(const task::SampleKeyParts& key, std::int64_t units, std::int64_t tokens) const;
 
  protected:
@@ -69,16 +83,22 @@ class KvTask : public task::FittedTask {
  private:
   bool fitted() const { return options_.fit == 1; }
   std::int64_t fixed_size(std::int64_t index) const {
+    if (file_) {
+      const auto n_pairs = static_cast<std::int64_t>(file_->object(index).pairs.size());
+      return std::min(n_pairs, options_.n.value_or(n_pairs));
+    }
     return options_.n.value_or(kKvFixedSizes[static_cast<std::size_t>(index) % std::size(kKvFixedSizes)]);
   }
   std::int32_t fixed_depth_bp(std::int64_t index) const {
-    const std::int64_t round = options_.n ? index : index / static_cast<std::int64_t>(std::size(kKvFixedSizes));
+    const std::int64_t round =
+        options_.n || file_ ? index : index / static_cast<std::int64_t>(std::size(kKvFixedSizes));
     return static_cast<std::int32_t>(round % kKvFixedPlaces * kDepthScale / (kKvFixedPlaces - 1));
   }
 
   KvOptions options_;
   ValuePool keys_;
   ValuePool values_;
+  std::shared_ptr<const PairFile> file_;
   mutable task::HaystackCache cache_;
 };
 
@@ -106,7 +126,7 @@ class KvDraft : public task::SampleDraft {
   }
   task::AnswerPlan answer_plan(const std::string& value) const;
   std::vector<std::int64_t> pairs_shown(std::int64_t n_units, std::int64_t gold) const;
-  std::string queried_key(const PairListHaystack& pairs, std::int64_t n_units) const;
+  std::string queried_key(const PairHaystack& pairs, std::int64_t n_units) const;
   task::ContextText object_text(const task::MeasuredHaystack& measured, std::int64_t n_units, std::int64_t gold) const;
 
   const KvTask& kv_;
@@ -115,8 +135,8 @@ class KvDraft : public task::SampleDraft {
   std::optional<std::int64_t> plain_units_;
 };
 
-const PairListHaystack& as_pair_list(const task::HaystackCache::Entry& entry) {
-  return dynamic_cast<const PairListHaystack&>(*entry.source);
+const PairHaystack& as_pairs(const task::HaystackCache::Entry& entry) {
+  return dynamic_cast<const PairHaystack&>(*entry.source);
 }
 
 task::AnswerPlan KvDraft::answer_plan(const std::string& value) const {
@@ -138,8 +158,9 @@ std::vector<std::int64_t> KvDraft::pairs_shown(std::int64_t n_units, std::int64_
   return shown;
 }
 
-std::string KvDraft::queried_key(const PairListHaystack& pairs, std::int64_t n_units) const {
-  if (key_.control != task::Control::kWrongKey) return pairs.pair(gold_index(n_units)).first;
+std::string KvDraft::queried_key(const PairHaystack& pairs, std::int64_t n_units) const {
+  const std::int64_t gold = gold_index(n_units);
+  if (key_.control != task::Control::kWrongKey) return pairs.pair(kv_.unit_at(gold, gold)).first;
   DistinctDraws used;
   for (std::int64_t i = 0; i < n_units; ++i) used.add(pairs.pair(i).first);
   RngStream rng(task::stream_key(key_, task::SampleStream::kAux).child("wrong key"));
@@ -152,7 +173,7 @@ task::ContextText KvDraft::object_text(const task::MeasuredHaystack& measured, s
   context.text = kv_.pack_text("open");
   bool first = true;
   for (const std::int64_t i : pairs_shown(n_units, gold)) {
-    const task::HaystackUnit& pair = measured.units[static_cast<std::size_t>(i)];
+    const task::HaystackUnit& pair = measured.units[static_cast<std::size_t>(kv_.unit_at(i, gold))];
     if (!first) context.text += pair.separator;
     first = false;
     const std::size_t begin = context.text.size();
@@ -166,7 +187,7 @@ task::ContextText KvDraft::object_text(const task::MeasuredHaystack& measured, s
 task::Sample KvDraft::build(std::int64_t n_units) const {
   const task::HaystackCache::Entry entry = haystack(n_units, 0);
   const std::int64_t gold = gold_index(n_units);
-  const PairListHaystack& pairs = as_pair_list(entry);
+  const PairHaystack& pairs = as_pairs(entry);
   const task::ContextText context = object_text(*entry.measured, n_units, gold);
 
   text::SlotValues values = {{"query", queried_key(pairs, n_units)}};
@@ -178,7 +199,8 @@ task::Sample KvDraft::build(std::int64_t n_units) const {
 
   task::Sample sample;
   const task::PromptPositions positions = task::fill_prompt(sample, kv_.context(), frame, context);
-  task::fill_answer(sample, kv_.context(), answer_plan(pairs.pair(gold).second), positions.context_end_byte);
+  task::fill_answer(sample, kv_.context(), answer_plan(pairs.pair(kv_.unit_at(gold, gold)).second),
+                    positions.context_end_byte);
   sample.haystack_units = n_units;
   if (positions.span_tokens.empty()) return sample;
   task::NeedlePlace place;
@@ -196,10 +218,10 @@ void KvDraft::finish(task::Sample& sample) const {
   std::vector<std::vector<std::string>> others;
   DistinctDraws used;
   for (std::int64_t i = 0; i < sample.haystack_units; ++i) {
-    const auto [key, value] = as_pair_list(entry).pair(i);
+    const auto [key, value] = as_pairs(entry).pair(i);
     used.add(key);
     used.add(value);
-    if (i != gold) others.push_back({value});
+    if (i != kv_.unit_at(gold, gold)) others.push_back({value});
   }
   RngStream aux = task::sample_stream(key_, task::SampleStream::kAux);
   sample.candidates =
@@ -213,12 +235,13 @@ void KvDraft::finish(task::Sample& sample) const {
 task::HaystackCache::Entry KvTask::pairs(const task::SampleKeyParts& key, std::int64_t units,
                                          std::int64_t tokens) const {
   const RngKey hay = task::stream_key(key, task::SampleStream::kHay);
-  const auto make = [&] {
+  const auto make = [&]() -> std::shared_ptr<const task::Haystack> {
     constexpr double kEnough = 1e9;
     const auto most = static_cast<std::int64_t>(std::min({keys_.size, values_.size, kEnough}));
     const auto render = [text = pack_text("pair")](const std::string& name, const std::string& value) {
       return text::PromptPack::render(text, {{"key", name}, {"value", value}});
     };
+    if (file_) return make_pair_file_haystack(file_, key.index, pack_text("pair_sep"), render);
     return std::make_shared<const PairListHaystack>(
         PairListSpec{keys_, values_, DistinctDraws(), most, hay, pack_text("pair_sep"), render});
   };
@@ -273,6 +296,16 @@ std::unique_ptr<task::Task> make_kv(const task::TaskEntry& entry, TaskVariant va
   const bool closed = context.pack->closed_vocabulary();
   ValuePool keys = closed ? word_keys(context) : uuids(context);
   ValuePool values = closed ? value_words(context) : uuids(context);
+  std::shared_ptr<const PairFile> file;
+  if (!options.data.empty()) {
+    if (closed) throw ConfigError(fmt::format("{}: data = {} needs an open vocabulary", entry.name, options.data));
+    file = PairFile::load(options.data);
+    options.data = file->fingerprint();  // what is asked depends on the content, not on where it lies
+    if (context.n_samples > file->size()) {
+      throw ConfigError(fmt::format("{}: '{}' has {} lines, and {} samples are asked for", entry.name, file->path(),
+                                    file->size(), context.n_samples));
+    }
+  }
   const std::int64_t most =
       options.fit == 1 ? kKvLeastPairs : options.n.value_or(kKvFixedSizes[std::size(kKvFixedSizes) - 1]);
   if (!keys.holds(most) || !values.holds(most)) {
@@ -280,8 +313,13 @@ std::unique_ptr<task::Task> make_kv(const task::TaskEntry& entry, TaskVariant va
         fmt::format("{}: {} pairs need as many keys and values, but there are {:.0f} and {:.0f}; set n or fit = 1",
                     entry.name, most, keys.size, values.size));
   }
-  task::TaskFrame frame{std::string(entry.name), entry.version, variant, canonical_options(options), "pairs", context};
-  return std::make_unique<KvTask>(std::move(frame), options, std::move(keys), std::move(values));
+  task::TaskFrame frame{std::string(entry.name),
+                        entry.version,
+                        variant,
+                        canonical_options(options),
+                        file ? "pairs/" + file->fingerprint() : "pairs",
+                        context};
+  return std::make_unique<KvTask>(std::move(frame), options, std::move(keys), std::move(values), std::move(file));
 }
 
 std::vector<OptionDescription> describe_kv() {

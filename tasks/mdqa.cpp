@@ -19,7 +19,7 @@ namespace {
 
 using task::TaskVariant;
 
-constexpr std::int32_t kMdqaVersion = 1;
+constexpr std::int32_t kMdqaVersion = 2;
 constexpr std::int64_t kMdqaTaskBudget = 100;
 constexpr std::int64_t kMdqaLeastDocuments = 4;
 constexpr std::int64_t kMdqaFixedSizes[] = {10, 20, 30};
@@ -30,6 +30,7 @@ struct MdqaOptions {
   std::optional<std::int64_t> documents;
   std::string query = "after";
   std::string data;
+  std::int64_t shuffle = 0;
 
   void visit(OptionVisitor& v) {
     v.integer("fit", fit, {0, 1},
@@ -37,6 +38,7 @@ struct MdqaOptions {
     v.optional_integer("documents", documents, {2, 10000}, "Documents with fit=0; auto: 10, 20 and 30 in turn.");
     v.choice("query", query, {"after", "both"}, "Where the question stands: after the documents, or in front as well.");
     v.text("data", data, "Lines of Natural Questions or of question, answers, gold, other; empty: invented towns.");
+    v.integer("shuffle", shuffle, {0, 1}, "1: the other documents in random order; 0: in the order of their rank.");
   }
 };
 
@@ -125,6 +127,7 @@ std::unique_ptr<task::SampleDraft> MdqaTask::draft(const task::SampleKeyParts& k
   plan.task_budget = kMdqaTaskBudget;
   plan.metric = metric();
   plan.first_line = true;
+  if (options_.shuffle == 1) plan.shuffle = task::stream_key(key, task::SampleStream::kHay).child("order");
   const std::int64_t stratum = key.index % task::kDepthStrata;
   const auto balanced = static_cast<std::int32_t>(stratum * kDepthScale / (task::kDepthStrata - 1));
   const std::int32_t depth_bp = key.depth_bp.value_or(balanced);

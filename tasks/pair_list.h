@@ -15,6 +15,13 @@
 
 namespace fathom::tasks {
 
+/// Pairs by number; a unit of the haystack is a pair as it is written. Thread-safe.
+class PairHaystack : public task::Haystack {
+ public:
+  /// Key and value of pair `i`. i < size().
+  virtual std::pair<std::string, std::string> pair(std::int64_t i) const = 0;
+};
+
 struct PairListSpec {
   ValuePool keys;
   ValuePool values;
@@ -27,15 +34,14 @@ struct PairListSpec {
 
 /// All keys differ, all values differ. Pair j depends on the spec and on the pairs before it, never on how many are
 /// used. Thread-safe.
-class PairListHaystack : public task::Haystack {
+class PairListHaystack : public PairHaystack {
  public:
   explicit PairListHaystack(PairListSpec spec) : spec_(std::move(spec)), used_(spec_.used) {}
 
   std::vector<task::HaystackUnit> units(std::int64_t begin, std::int64_t end) const override;
   std::optional<std::int64_t> size() const override;
   std::string limit_reason() const override;
-  /// Key and value of pair `i`. i < size().
-  std::pair<std::string, std::string> pair(std::int64_t i) const;
+  std::pair<std::string, std::string> pair(std::int64_t i) const override;
 
  private:
   void fill_to(std::int64_t end) const;

@@ -1,6 +1,8 @@
 // Perplexity of a text by the length of its context (tasks specification 2.4; Press et al. 2022, "Train Short, Test
 // Long", section 2, for the sliding window).
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -20,7 +22,7 @@ namespace {
 using task::HaystackKind;
 using task::TaskVariant;
 
-constexpr std::int32_t kPplVersion = 1;
+constexpr std::int32_t kPplVersion = 2;
 constexpr std::int64_t kPplStrideShare = 4;
 constexpr std::int64_t kPplGainTarget = 128;
 
@@ -30,10 +32,13 @@ struct PplOptions {
   std::int64_t longest = 8192;
 
   void visit(OptionVisitor& v) {
-    v.choice("mode", mode, {"sliding", "gain"},
-             "sliding: the last tokens of a window; gain: the same tokens at every length, with more text in front.");
-    v.optional_integer("scored", scored, {1, 65536},
-                       "Tokens scored, at most; auto: a quarter of the length, and 128 with mode = gain.");
+    v.choice(
+        "mode", mode, {"sliding", "blocks", "gain"},
+        "sliding: the last tokens of a window; blocks: windows side by side, all of their tokens by position; gain: "
+        "the same tokens at every length, with more text in front.");
+    v.optional_integer(
+        "scored", scored, {1, 65536},
+        "Tokens scored, at most; auto: a quarter of the length, and 128 with mode = gain. Not with mode = blocks.");
     v.integer("longest", longest, {16, 1048576}, "Tokens of text in front of the scored ones with mode = gain.");
   }
 };
@@ -53,6 +58,7 @@ class PplTask : public task::FittedTask {
         haystack_(frame().context, kind, TaskVariant::kBalanced) {}
 
   bool sweeps_depth() const override { return false; }
+  std::optional<std::int64_t> largest_length_tokens(std::uint64_t seed) const override;
   task::TaskMetric metric() const override { return task::TaskMetric::kTop1; }
   double in_text_guess(std::int64_t) const override { return blind_guess(); }
   double blind_guess() const override {
@@ -61,9 +67,17 @@ class PplTask : public task::FittedTask {
 
   const task::TaskContext& context() const { return frame().context; }
   const task::TextHaystack& haystack() const { return haystack_; }
+  /// The text that the windows of mode = blocks are cut from, whatever the sample.
+  task::HaystackCache::Entry whole_text(task::SampleKeyParts key, std::int64_t units, std::int64_t tokens) const {
+    key.index = 0;
+    key.length_tokens.reset();
+    return haystack_.get(key, units, tokens);
+  }
   bool gain() const { return options_.mode == "gain"; }
+  bool blocks() const { return options_.mode == "blocks"; }
   std::int64_t longest() const { return options_.longest; }
   std::int64_t scored(std::int64_t length_tokens) const {
+    if (blocks()) return length_tokens;
     return options_.scored.value_or(gain() ? kPplGainTarget
                                            : std::max<std::int64_t>(1, length_tokens / kPplStrideShare));
   }
@@ -88,6 +102,7 @@ class PplDraft : public task::SampleDraft {
 
  private:
   task::HaystackCache::Entry gain_text() const;
+  task::HaystackCache::Entry block_text() const;
   PplWindow window(const task::MeasuredHaystack& measured, std::int64_t n_units) const;
 
   const PplTask& ppl_;
@@ -104,8 +119,39 @@ task::HaystackCache::Entry PplDraft::gain_text() const {
   return ppl_.haystack().get(key_, 3, ppl_.longest() + scored_ + 1);
 }
 
+// Sentences of the one text that all samples share: window i holds those that begin between i L and (i + 1) L tokens,
+// so that windows stand side by side.
+task::HaystackCache::Entry PplDraft::block_text() const {
+  const std::int64_t length = key_.length_tokens.value();
+  const std::int64_t end_tokens = (key_.index + 1) * length;
+  const task::HaystackCache::Entry text = ppl_.whole_text(key_, 0, end_tokens + 1);
+  const task::MeasuredHaystack& all = *text.measured;
+  const auto first_at = [&all](std::int64_t token) -> std::int64_t {
+    if (token <= 0) return 0;
+    const auto found = std::lower_bound(all.end_tokens.begin(), all.end_tokens.end(), token);
+    return std::min<std::int64_t>(all.size(), found - all.end_tokens.begin() + 1);
+  };
+  const std::int64_t begin = first_at(key_.index * length);
+  // A length that is too short for two sentences is refused with what they take.
+  const std::int64_t end = std::min(all.size(), std::max(first_at(end_tokens), begin + min_units()));
+  if (end - begin < min_units()) {
+    throw task::TooLongError(fmt::format("ppl: window {} of {} tokens needs more text than there is: {}",
+                                         key_.index + 1, length, text.source->limit_reason()),
+                             all.tokens(all.size()) / (key_.index + 1));
+  }
+  auto block = std::make_shared<task::MeasuredHaystack>();
+  block->complete = all.complete && all.tokens(all.size()) < end_tokens;
+  block->largest_unit_tokens = all.largest_unit_tokens;
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    block->units.push_back(all.units[static_cast<std::size_t>(unit)]);
+    block->end_tokens.push_back(all.tokens(unit + 1) - all.tokens(begin));
+  }
+  return {text.source, block};
+}
+
 // With mode = gain the text in front grows backwards from the scored tokens.
 task::HaystackCache::Entry PplDraft::haystack(std::int64_t units, std::int64_t tokens) const {
+  if (ppl_.blocks()) return block_text();
   if (!ppl_.gain()) return ppl_.haystack().get(key_, units, tokens);
   const task::HaystackCache::Entry text = gain_text();
   const std::int64_t middle = window(*text.measured, 1).middle;
@@ -166,6 +212,16 @@ task::Sample PplDraft::build(std::int64_t n_units) const {
 void PplDraft::finish(task::Sample& sample) const {
   sample.generation_budget = 0;
   sample.candidates = {sample.answer_text};
+}
+
+// Windows side by side share one text.
+std::optional<std::int64_t> PplTask::largest_length_tokens(std::uint64_t seed) const {
+  if (!blocks()) return FittedTask::largest_length_tokens(seed);
+  const task::SampleKeyParts key = key_parts({1, std::nullopt}, 0, seed);
+  const auto size = whole_text(key, 1, 0).source->size();
+  if (!size) return std::nullopt;
+  const task::MeasuredHaystack& all = *whole_text(key, *size, 0).measured;
+  return all.tokens(all.size()) / std::max<std::int64_t>(1, context().n_samples);
 }
 
 std::unique_ptr<task::SampleDraft> PplTask::draft(const task::SampleKeyParts& key) const {

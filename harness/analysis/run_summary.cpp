@@ -198,6 +198,7 @@ class RunSummariser {
   RunSummary summarise() {
     summary_.info = results_.run(run_);
     summary_.tasks = label_tasks(results_.tasks(run_));
+    choose_mean_tasks();
     outcomes_ = results_.outcomes(run_);
     find_ranges();
     const std::vector<eval::CellRecord> unbuilt = results_.unbuilt_cells(run_);
@@ -214,10 +215,31 @@ class RunSummariser {
       const bool is_main = row.scorer == summary_.tasks[static_cast<std::size_t>(row.task)].info.metric;
       if (!is_main) summary_.other_scores.push_back(std::move(row));
     }
+    add_position_bits();
     return std::move(summary_);
   }
 
  private:
+  /// A task with sizes of its own has no point on the axis of lengths: the mean leaves it out, unless there is nothing
+  /// else.
+  void choose_mean_tasks() {
+    for (std::size_t t = 0; t < summary_.tasks.size(); ++t) {
+      if (!summary_.tasks[t].info.own_length) mean_tasks_.push_back(t);
+    }
+    if (!mean_tasks_.empty()) return;
+    for (std::size_t t = 0; t < summary_.tasks.size(); ++t) mean_tasks_.push_back(t);
+  }
+
+  void add_position_bits() {
+    auto& curves = summary_.position_bits;
+    for (const store::PositionBitsRow& row : results_.position_bits(run_)) {
+      const bool same = !curves.empty() && curves.back().variant == row.variant && curves.back().task == row.task &&
+                        curves.back().length_tokens == row.length_tokens;
+      if (!same) curves.push_back({row.variant, row.task, row.length_tokens, {}});
+      curves.back().bits.add_text(row.bins);
+    }
+  }
+
   void find_ranges() {
     fractional_.assign(summary_.tasks.size(), false);
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
@@ -351,12 +373,12 @@ class RunSummariser {
 
   void add_mean(VariantSummary& variant, std::vector<GroupedScores>& groups, const UnbuiltLengths& missing) const {
     std::set<std::int64_t> lengths;
-    for (const GroupedScores& group : groups) {
-      for (const LengthScores& scores : group.lengths) lengths.insert(scores.length_tokens);
+    for (const std::size_t t : mean_tasks_) {
+      for (const LengthScores& scores : groups[t].lengths) lengths.insert(scores.length_tokens);
     }
     std::vector<std::vector<LengthScores>> tasks;
     double blind_guess = 0;
-    for (std::size_t t = 0; t < groups.size(); ++t) {
+    for (const std::size_t t : mean_tasks_) {
       std::vector<LengthScores> scores = std::move(groups[t].lengths);
       for (const std::int64_t length : lengths) {
         const bool there =
@@ -366,7 +388,7 @@ class RunSummariser {
         if (!there && !too_short) scores.push_back({length, {}, false});
       }
       tasks.push_back(std::move(scores));
-      blind_guess += summary_.tasks[t].info.blind_guess / static_cast<double>(groups.size());
+      blind_guess += summary_.tasks[t].info.blind_guess / static_cast<double>(mean_tasks_.size());
     }
     std::vector<std::int64_t> tested;
     for (const std::int64_t length : lengths) {
@@ -383,20 +405,15 @@ class RunSummariser {
 
   ScorePoint mean_point(const VariantSummary& variant, const LengthScore& score) const {
     ScorePoint point;
-    std::int64_t n_parts = 0;
-    for (const TaskResult& task : variant.tasks) {
-      for (const ScorePoint& part : task.curve) {
-        if (part.length_tokens != score.length_tokens) continue;
-        ++n_parts;
-        point = part;  // with one task the mean is that task, its estimator included
-        if (n_parts > 1) break;
+    if (mean_tasks_.size() == 1) {
+      for (const ScorePoint& part : variant.tasks[mean_tasks_.front()].curve) {
+        if (part.length_tokens == score.length_tokens) point = part;  // its estimator included
       }
+      return point;
     }
-    if (variant.tasks.size() == 1) return point;
-    point = ScorePoint{};
     point.length_tokens = score.length_tokens;
-    for (const TaskResult& task : variant.tasks) {
-      for (const ScorePoint& part : task.curve) {
+    for (const std::size_t t : mean_tasks_) {
+      for (const ScorePoint& part : variant.tasks[t].curve) {
         if (part.length_tokens != score.length_tokens) continue;
         point.n_samples += part.n_samples;
         point.n_values += part.n_values;
@@ -452,6 +469,7 @@ class RunSummariser {
   RngKey key_;
   RunSummary summary_;
   std::vector<store::OutcomeRow> outcomes_;
+  std::vector<std::size_t> mean_tasks_;
   std::vector<bool> fractional_;  // by task: some score lies between 0 and 1
   std::map<std::pair<std::int32_t, std::int32_t>, OutcomeRange> ranges_;
 };

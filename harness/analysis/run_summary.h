@@ -9,6 +9,7 @@
 
 #include "harness/analysis/effective_context.h"
 #include "harness/config/run_config.h"
+#include "harness/scoring/position_bins.h"
 #include "harness/store/result_reader.h"
 
 namespace fathom::analysis {
@@ -57,7 +58,7 @@ struct TaskResult {
 struct VariantSummary {
   eval::VariantRecord record;
   std::vector<TaskResult> tasks;       ///< parallel to RunSummary::tasks; an empty curve: no results
-  std::vector<ScorePoint> mean_curve;  ///< mean over tasks, where every task has results
+  std::vector<ScorePoint> mean_curve;  ///< mean over tasks, where every task has results; tasks of fixed sizes left out
   EffectiveContext mean;
   std::vector<eval::CellRecord> unbuilt;  ///< cells without results, with the reason
 };
@@ -65,6 +66,14 @@ struct VariantSummary {
 struct TaskLabel {
   store::TaskInfo info;
   std::string label;  ///< "vt", "niah_single_2@ruler"; with " v2" where a run holds several versions
+};
+
+/// What a token of running text costs by the number of tokens in front of it, over all samples of one length.
+struct PositionCurve {
+  std::int32_t variant = 0;
+  std::int32_t task = 0;
+  std::int64_t length_tokens = 0;
+  scoring::PositionBits bits;
 };
 
 struct RunSummary {
@@ -80,6 +89,7 @@ struct RunSummary {
   std::vector<store::GuessRow> guesses;
   std::vector<store::ControlRow> controls;
   std::vector<store::ScoreMeanRow> other_scores;  ///< of scorers that are not the task's main metric
+  std::vector<PositionCurve> position_bits;       ///< of tasks that score running text
   std::int64_t n_values = 0;
   std::int64_t n_failed = 0;
 

@@ -7,10 +7,10 @@
 #include "harness/cli/command_entries.h"
 #include "harness/cli/console.h"
 #include "harness/cli/report_output.h"
+#include "harness/cli/run_record.h"
 #include "harness/cli/run_session.h"
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
-#include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/engine/diagnostics.h"
 #include "harness/store/result_store.h"
@@ -24,34 +24,6 @@ struct RunTotals {
   std::int64_t failed = 0;
   std::int64_t total() const { return done + skipped; }
 };
-
-/// Command-line flags are settings like any other, so that they end in the stored configuration.
-std::vector<config::Setting> run_settings(const Arguments& arguments) {
-  std::vector<config::Setting> settings;
-  if (const auto preset = arguments.get("preset")) {
-    settings.push_back({"sweep.samples", *preset == "smoke" ? "10" : *preset == "nightly" ? "50" : "500"});
-  }
-  for (const std::string& text : arguments.all("set")) settings.push_back(config::parse_setting(text));
-  if (const auto device = arguments.get("device")) settings.push_back({"engine.device", *device});
-  if (const auto dtype = arguments.get("dtype")) settings.push_back({"dtype", *dtype});
-  if (const auto threads = arguments.get("threads")) settings.push_back({"engine.threads", *threads});
-  if (const auto prompts = arguments.get("prompts")) settings.push_back({"prompt.pack", *prompts});
-  return settings;
-}
-
-eval::RunRecord make_run_record(const config::RunConfig& config, const std::string& content_fingerprint) {
-  eval::RunRecord record;
-  record.name = config.name;
-  record.canonical_config = config::canonical_text(config);
-  record.config_fingerprint = hash_hex(config::fingerprint(config) + content_fingerprint);
-  record.tool_version = FATHOM_VERSION;
-  record.source_revision = FATHOM_SOURCE_REVISION;
-  record.library_versions = engine::engine_versions();
-  record.hardware = hardware_line();
-  record.seed = config.seed;
-  record.started_at = utc_now();
-  return record;
-}
 
 /// Multiply-adds count two; attention reads half of the square.
 double prefill_gigaflops(const SessionModel& model, std::int64_t tokens, std::int64_t length_tokens) {

@@ -60,17 +60,6 @@ SampleStatus failure_status(const lm::Completion& completion) {
   return completion.out_of_memory ? SampleStatus::kOutOfMemory : SampleStatus::kEngineError;
 }
 
-/// Scores one answered sample with every scorer that applies.
-std::vector<ScoreValue> score_reply(const scoring::ScoredReply& reply, bool graded) {
-  std::vector<ScoreValue> values;
-  for (const scoring::ScorerEntry& entry : scoring::scorers().entries()) {
-    if (entry.needs_candidates && !graded) continue;
-    const scoring::Score score = entry.make()->score(reply);
-    values.push_back({std::string(entry.name), entry.version, score.value, score.answer, score.explanation});
-  }
-  return values;
-}
-
 /// State of one evaluate() call: what is needed to turn a batch into rows.
 class BatchRunner {
  public:
@@ -91,6 +80,7 @@ class BatchRunner {
       row.control = task::to_string(planned.cell.control);
       row.in_text_guess = task.task->in_text_guess(planned.cell.length_tokens);
       row.blind_guess = task.task->blind_guess();
+      row.own_length = !task.task->sweeps_length();
       row.result_key = result_key(row, identity, plan_.batch_tokens);
       rows.push_back(std::move(row));
     }
@@ -165,29 +155,17 @@ class BatchRunner {
   const EvalOptions& options_;
 };
 
-std::vector<CellRecord> refused_cells(const SweepPlan& plan, const WorkList& work, const std::string& variant) {
-  std::vector<CellRecord> cells;
-  for (const RefusedLength& refused : work.refused) {
-    for (const auto& depth : cell_depths(plan.tasks[refused.task])) {
-      CellRecord cell;
-      cell.variant = variant;
-      cell.task = plan.tasks[refused.task].name;
-      cell.length_tokens = refused.length_tokens;
-      cell.depth_bp = depth;
-      cell.detail = refused.reason;
-      if (refused.why == RefusedLength::Why::kTooShort) {
-        cell.status = SampleStatus::kTooShort;
-        cell.smallest_length_tokens = refused.limit_tokens;
-      } else {
-        cell.status = SampleStatus::kTooLong;
-      }
-      cells.push_back(std::move(cell));
-    }
-  }
-  return cells;
-}
-
 }  // namespace
+
+std::vector<ScoreValue> score_reply(const scoring::ScoredReply& reply, bool graded) {
+  std::vector<ScoreValue> values;
+  for (const scoring::ScorerEntry& entry : scoring::scorers().entries()) {
+    if (entry.needs_candidates && !graded) continue;
+    const scoring::Score score = entry.make()->score(reply);
+    values.push_back({std::string(entry.name), entry.version, score.value, score.answer, score.explanation});
+  }
+  return values;
+}
 
 std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens) {
   return hash_hex(fmt::format("result/1|{}|{}|{}|{}|{}|{}|{}|batch={}|greedy|repeat=0", row.variant, row.sample.address,
@@ -198,7 +176,11 @@ std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, 
 EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::PromptAssembler& assembler,
                      const std::set<std::string>& finished, ResultSink& sink, const EvalOptions& options) {
   const WorkList work = make_work_list(plan);
-  sink.put_cells(refused_cells(plan, work, options.variant));
+  for (const RefusedLength& refused : work.refused) {
+    std::vector<CellRecord> cells = refused_cells(plan, refused);
+    for (CellRecord& cell : cells) cell.variant = options.variant;
+    sink.put_cells(cells);
+  }
   BatchRunner runner(plan, models, assembler, options);
   EvalSummary summary;
   EvalProgress progress;

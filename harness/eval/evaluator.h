@@ -12,6 +12,7 @@
 #include "harness/eval/plan.h"
 #include "harness/eval/result_sink.h"
 #include "harness/lm/language_model.h"
+#include "harness/scoring/scorer.h"
 #include "harness/text/chat_template.h"
 
 namespace fathom::eval {
@@ -53,6 +54,10 @@ struct EvalSummary {
 /// (specification 0.4). The variant belongs to it because two variants may resolve to equal settings at one length (a
 /// factor of 1), and each needs its own rows.
 std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens);
+
+/// Values of every scorer that applies to one answered sample, from whatever engine the reply comes.
+/// \param graded  false: no teacher-forced scores are at hand; scorers that need them are left out.
+std::vector<ScoreValue> score_reply(const scoring::ScoredReply& reply, bool graded);
 
 /// Answers everything in `plan` that `finished` does not hold, a whole batch at a time.
 /// \throws Interrupted between batches if asked to stop; everything before is in the sink.

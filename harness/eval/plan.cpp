@@ -30,18 +30,20 @@ void append_length(const SweepPlan& plan, std::size_t task_index, std::int64_t l
 /// Controls have no depth of their own: a sample's depth is that of its stratum.
 void append_controls(const SweepPlan& plan, std::size_t task_index, std::int64_t length_tokens, WorkList& work) {
   const std::int64_t indices_per_batch = std::max<std::int64_t>(1, plan.batch_tokens / length_tokens);
+  const auto& wanted = plan.only_controls;
   for (const task::Control control : plan.tasks[task_index].task->controls()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), control) == wanted.end()) continue;
     PlannedBatch batch;
-    for (std::int64_t index = 0; index < kControlSamples; ++index) {
+    for (std::int64_t index = 0; index < plan.control_samples; ++index) {
       batch.samples.push_back({task_index, {length_tokens, std::nullopt, control}, index});
-      if ((index + 1) % indices_per_batch == 0 || index + 1 == kControlSamples) {
+      if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.control_samples) {
         work.batches.push_back(std::move(batch));
         batch = {};
       }
     }
     work.n_cells += 1;
-    work.n_samples += kControlSamples;
-    work.prompt_tokens += kControlSamples * length_tokens;
+    work.n_samples += plan.control_samples;
+    work.prompt_tokens += plan.control_samples * length_tokens;
   }
 }
 
@@ -55,6 +57,25 @@ std::vector<std::int64_t> cell_lengths(const PlannedTask& task, std::uint64_t se
 std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task) {
   if (!task.task->sweeps_depth() || task.depths_bp.empty()) return {std::nullopt};
   return {task.depths_bp.begin(), task.depths_bp.end()};
+}
+
+std::vector<CellRecord> refused_cells(const SweepPlan& plan, const RefusedLength& refused) {
+  std::vector<CellRecord> cells;
+  for (const auto& depth : cell_depths(plan.tasks[refused.task])) {
+    CellRecord cell;
+    cell.task = plan.tasks[refused.task].name;
+    cell.length_tokens = refused.length_tokens;
+    cell.depth_bp = depth;
+    cell.detail = refused.reason;
+    if (refused.why == RefusedLength::Why::kTooShort) {
+      cell.status = SampleStatus::kTooShort;
+      cell.smallest_length_tokens = refused.limit_tokens;
+    } else {
+      cell.status = SampleStatus::kTooLong;
+    }
+    cells.push_back(std::move(cell));
+  }
+  return cells;
 }
 
 WorkList make_work_list(const SweepPlan& plan) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/eval/records.h"
 #include "harness/task/task.h"
 
 namespace fathom::eval {
@@ -26,7 +27,9 @@ struct SweepPlan {
   std::vector<PlannedTask> tasks;
   std::int64_t n_samples = 0;  ///< per (length, depth); per length where depth does not apply
   std::uint64_t seed = 0;
-  bool controls = false;              ///< also kControlSamples of every control a task has, per length
+  bool controls = false;                     ///< also control_samples of every control a task has, per length
+  std::vector<task::Control> only_controls;  ///< of these; empty = all
+  std::int64_t control_samples = kControlSamples;
   std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in a batch; a sample's depths are never split
 };
 
@@ -65,6 +68,9 @@ std::vector<std::optional<std::int32_t>> cell_depths(const PlannedTask& task);
 
 /// Lengths a task is asked at: those of the plan, or the one a task of fixed sizes takes at most.
 std::vector<std::int64_t> cell_lengths(const PlannedTask& task, std::uint64_t seed);
+
+/// The cells of a length that is refused, one a depth, without a variant.
+std::vector<CellRecord> refused_cells(const SweepPlan& plan, const RefusedLength& refused);
 
 /// Tasks in order, lengths in order, then sample indices, then controls. Lengths a task is too large or too small for
 /// are refused, with the number.

@@ -79,7 +79,8 @@ struct SampleRecord {
   std::int64_t peak_rss_bytes = 0;
   double in_text_guess = 0;  ///< 0..1, of the cell
   double blind_guess = 0;
-  std::string control;  ///< "" = none; no_needle, needle_only, …
+  bool own_length = false;  ///< the task has sizes of its own: the length is no point of the sweep's axis
+  std::string control;      ///< "" = none; no_needle, needle_only, …
 };
 
 /// A cell that cannot be built: shown, counted, never scored 0.

@@ -10,6 +10,7 @@
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/store/imported_reader.h"
 #include "harness/store/schema.h"
 #include "harness/store/sqlite.h"
 
@@ -64,6 +65,8 @@ class SqliteResultReader : public ResultReader {
   std::vector<ControlRow> controls(const std::string& run) const override;
   std::vector<CostRow> costs(const std::string& run) const override;
   std::vector<GuessRow> guesses(const std::string& run) const override;
+  std::vector<PositionBitsRow> position_bits(const std::string& run) const override;
+  std::vector<ImportedSource> imports() const override { return read_imports(*database_); }
 
  private:
   std::int64_t run_id(const std::string& name) const;
@@ -152,10 +155,10 @@ std::vector<eval::VariantRecord> SqliteResultReader::variants(std::int64_t run_i
 
 std::vector<std::pair<std::int64_t, TaskInfo>> SqliteResultReader::task_rows(std::int64_t run_id) const {
   // Every result that is no control has left a guess, and there are far fewer of those than of results.
-  Statement select(
-      *database_,
-      "SELECT task_id, name, variant, version, metric, max(blind_guess) FROM guess JOIN task USING (task_id) "
-      "WHERE run_id = ? GROUP BY task_id ORDER BY name, variant, version, metric");
+  Statement select(*database_,
+                   "SELECT task_id, name, variant, version, metric, max(blind_guess), max(own_length) FROM guess JOIN "
+                   "task USING (task_id) "
+                   "WHERE run_id = ? GROUP BY task_id ORDER BY name, variant, version, metric");
   select.bind(0, run_id);
   std::vector<std::pair<std::int64_t, TaskInfo>> out;
   while (select.step()) {
@@ -165,6 +168,7 @@ std::vector<std::pair<std::int64_t, TaskInfo>> SqliteResultReader::task_rows(std
     info.version = static_cast<std::int32_t>(select.integer(3));
     info.metric = std::string(select.text(4));
     info.blind_guess = select.real(5);
+    info.own_length = select.integer(6) != 0;
     out.emplace_back(select.integer(0), std::move(info));
   }
   return out;
@@ -292,6 +296,27 @@ std::vector<MissRow> SqliteResultReader::misses(const std::string& run, int max_
     select.reset();
     miss.expected = join(expected, ", ");
     out.push_back(std::move(miss));
+  }
+  return out;
+}
+
+std::vector<PositionBitsRow> SqliteResultReader::position_bits(const std::string& run) const {
+  const std::int64_t id = run_id(run);
+  const auto tasks = task_rows(id);
+  std::vector<PositionBitsRow> out;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].second.metric != "top1") continue;
+    Statement select(*database_,
+                     "SELECT v.ordinal, s.length_tokens, score.answer FROM variant v JOIN result r ON r.variant_id = "
+                     "v.variant_id JOIN sample s USING (sample_id) JOIN score ON score.result_id = r.result_id JOIN "
+                     "scorer USING (scorer_id) WHERE v.run_id = ? AND s.task_id = ? AND s.control = '' AND r.status = "
+                     "'ok' AND scorer.name = 'bits_by_position' AND score.answer <> '' ORDER BY v.ordinal, "
+                     "s.length_tokens, s.sample_index");
+    select.bind(0, id).bind(1, tasks[t].first);
+    while (select.step()) {
+      out.push_back({static_cast<std::int32_t>(select.integer(0)), static_cast<std::int32_t>(t), select.integer(1),
+                     std::string(select.text(2))});
+    }
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/eval/records.h"
+#include "harness/store/imported.h"
 
 namespace fathom::store {
 
@@ -34,6 +35,7 @@ struct TaskInfo {
   std::int32_t version = 0;
   std::string metric;  ///< name of its main scorer: "all" or "part"
   double blind_guess = 0;
+  bool own_length = false;  ///< it has sizes of its own: its lengths are no points of the sweep's axis
 };
 
 struct MissRow {
@@ -83,6 +85,14 @@ struct ScoreMeanRow {
   double mean = 0;  ///< in the scorer's own unit
 };
 
+/// Bits by position of one sample of running text, as scorer bits_by_position writes them.
+struct PositionBitsRow {
+  std::int32_t variant = 0;  ///< index into RunInfo::variants
+  std::int32_t task = 0;     ///< index into ResultReader::tasks(run)
+  std::int64_t length_tokens = 0;
+  std::string bins;
+};
+
 /// A reader sees the database as it was when it was opened, whatever is written meanwhile, so that all parts of a
 /// report agree.
 class ResultReader {
@@ -108,6 +118,10 @@ class ResultReader {
   /// By variant, then length; controls included, as they cost too.
   virtual std::vector<CostRow> costs(const std::string& run) const = 0;
   virtual std::vector<GuessRow> guesses(const std::string& run) const = 0;
+  /// By variant, task and length; nothing where no task scores running text.
+  virtual std::vector<PositionBitsRow> position_bits(const std::string& run) const = 0;
+  /// Results of other tools, whatever the run.
+  virtual std::vector<ImportedSource> imports() const = 0;
 };
 
 /// Opens read-only. \throws StoreError for a missing file, a file that is no database, a newer schema (names both

@@ -269,6 +269,17 @@ std::int64_t SqliteResultStore::prompt_id(const task::Sample& sample) {
 
 std::int64_t SqliteResultStore::sample_id(const eval::SampleRecord& row) {
   const task::Sample& sample = row.sample;
+  if (sample.prompt_ids.empty() && !sample.prompt_text.empty()) {
+    // Read back from a file of prompts: the address alone says that it is the sample that is stored with its ids.
+    Statement& known = database_.prepared("SELECT min(sample_id) FROM sample WHERE address = ? AND control = ?");
+    known.bind(0, sample.address).bind(1, row.control);
+    if (known.step() && !known.is_null(0)) {
+      const std::int64_t id = known.integer(0);
+      known.reset();
+      return id;
+    }
+    known.reset();
+  }
   const std::int64_t prompt = prompt_id(sample);
   Statement& find =
       database_.prepared("SELECT sample_id FROM sample WHERE address = ? AND control = ? AND prompt_id = ?");
@@ -359,12 +370,12 @@ void SqliteResultStore::put_guess(const eval::SampleRecord& row) {
   // Models with different tokenizers hold a different number of needles at one length; the report states the best
   // guesser.
   Statement& put = database_.prepared(
-      "INSERT INTO guess (run_id, task_id, length_tokens, in_text_guess, blind_guess) VALUES (?, ?, ?, ?, ?) ON "
-      "CONFLICT DO UPDATE SET "
+      "INSERT INTO guess (run_id, task_id, length_tokens, in_text_guess, blind_guess, own_length) VALUES (?, ?, ?, ?, "
+      "?, ?) ON CONFLICT DO UPDATE SET "
       "in_text_guess = max(in_text_guess, excluded.in_text_guess), blind_guess = max(blind_guess, "
-      "excluded.blind_guess)");
+      "excluded.blind_guess), own_length = excluded.own_length");
   put.bind(0, run_id()).bind(1, task_id(row.sample)).bind(2, row.sample.length_tokens).bind(3, row.in_text_guess);
-  put.bind(4, row.blind_guess).run();
+  put.bind(4, row.blind_guess).bind(5, static_cast<std::int64_t>(row.own_length)).run();
 }
 
 void SqliteResultStore::put_cells(const std::vector<eval::CellRecord>& cells) {

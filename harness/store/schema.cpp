@@ -177,6 +177,41 @@ CREATE TABLE unbuilt_cell (
 
 CREATE UNIQUE INDEX unbuilt_cell_place
   ON unbuilt_cell (variant_id, task, task_variant, length_tokens, ifnull(depth_bp, -1));
+)sql",
+    // 2: tasks with sizes of their own are marked, and results of other tools have tables of their own.
+    R"sql(
+ALTER TABLE guess ADD COLUMN own_length INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE import_source (
+  source_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  format TEXT NOT NULL,
+  provenance TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE import_row (
+  row_id INTEGER PRIMARY KEY,
+  source_id INTEGER NOT NULL REFERENCES import_source,
+  model TEXT NOT NULL,
+  claimed_tokens INTEGER,
+  listed_effective TEXT NOT NULL,
+  threshold REAL NOT NULL,
+  strict INTEGER NOT NULL,
+  base REAL,
+  self_reported INTEGER NOT NULL,
+  note TEXT NOT NULL,
+  provenance TEXT NOT NULL,
+  UNIQUE (source_id, model)
+) STRICT;
+
+CREATE TABLE import_score (
+  row_id INTEGER NOT NULL REFERENCES import_row,
+  task TEXT NOT NULL,
+  length_tokens INTEGER NOT NULL,
+  score REAL NOT NULL,
+  n_samples INTEGER,
+  PRIMARY KEY (row_id, task, length_tokens)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 [[noreturn]] void throw_newer_schema(const Database& database, std::int64_t version) {
@@ -205,11 +240,11 @@ std::int64_t checked_version(Database& database) {
 
 }  // namespace
 
-void migrate(Database& database) {
-  if (checked_version(database) == kSchemaVersion) return;
+void migrate(Database& database, int wanted) {
+  if (checked_version(database) >= wanted) return;
   Transaction transaction(database);
   // Asked again under the write lock: another process may have migrated meanwhile.
-  for (std::int64_t version = checked_version(database); version < kSchemaVersion; ++version) {
+  for (std::int64_t version = checked_version(database); version < wanted; ++version) {
     database.execute(kSchemaSteps[version]);
     database.execute(fmt::format("PRAGMA user_version = {}", version + 1));
   }

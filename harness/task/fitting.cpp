@@ -17,6 +17,10 @@ namespace {
 // ends early.
 constexpr int kMaxLengthSteps = 64;
 
+// A haystack of more units counts as endless: they make millions of tokens, and measuring all of them (a text of
+// hundreds of megabytes, nearly all of a hundred thousand keys) would take longer than the samples. One that runs out
+// all the same says so itself.
+constexpr std::int64_t kEndlessUnits = std::int64_t{1} << 16;
 // Examples and other parts in front of the text have their full size at this length.
 constexpr std::int64_t kOrdinaryLength = 4096;
 
@@ -192,7 +196,7 @@ std::optional<std::int64_t> FittedTask::largest_length_tokens(std::uint64_t seed
     const std::unique_ptr<SampleDraft> sample_draft = draft(key);
     const std::int64_t least_units = sample_draft->min_units();
     const std::optional<std::int64_t> size = sample_draft->haystack(least_units, 0).source->size();
-    if (!size) return std::nullopt;
+    if (!size || *size > kEndlessUnits) return std::nullopt;
     if (*size < least_units) return 0;
     const HaystackCache::Entry haystack = sample_draft->haystack(*size, 0);
     const std::int64_t length = total_tokens(sample_draft->build(least_units)) -

@@ -80,7 +80,11 @@ struct Sample {
   bool first_line = false;          ///< only the reply's first line counts
   std::vector<std::string> labels;  ///< closed set the answer comes from, the question's own left out; for `label`
 
-  std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(prompt_ids.size()); }
+  /// Prompt tokens of a sample whose ids are not at hand (read back from a file of prompts).
+  std::int64_t unlisted_prompt_tokens = 0;
+  std::int64_t prompt_tokens() const {
+    return prompt_ids.empty() ? unlisted_prompt_tokens : static_cast<std::int64_t>(prompt_ids.size());
+  }
   /// L - (P + T + G), never negative.
   std::int64_t slack_tokens() const { return length_tokens - prompt_tokens() - generation_budget - think_budget; }
 };

@@ -57,7 +57,7 @@ TEST_CASE("published RULER: both rules reproduce every row, and the listed contr
   std::set<std::string> contradictions;
   std::set<std::string> boundaries;
   int n_models = 0;
-  for (const test::CsvRow& row : test::read_golden_csv("ruler_published.csv")) {
+  for (const test::CsvRow& row : test::read_published_csv("ruler_published.csv")) {
     if (row.at("role") != "model") continue;
     INFO(row.at("model"));
     ++n_models;
@@ -83,7 +83,7 @@ TEST_CASE("published RULER: both rules reproduce every row, and the listed contr
 
 TEST_CASE("published RULER: the listed means agree within 0.1, but for one", "[analysis][published]") {
   std::set<std::string> different;
-  for (const test::CsvRow& row : test::read_golden_csv("ruler_published.csv")) {
+  for (const test::CsvRow& row : test::read_published_csv("ruler_published.csv")) {
     if (row.at("role") != "model") continue;
     INFO(row.at("model"));
     std::vector<double> scores;
@@ -101,7 +101,7 @@ TEST_CASE("published RULER: the listed means agree within 0.1, but for one", "[a
 
 TEST_CASE("published NoLiMa: every listed length follows from 0.85 times the base", "[analysis][published]") {
   int n_models = 0;
-  for (const test::CsvRow& row : test::read_golden_csv("nolima_published.csv")) {
+  for (const test::CsvRow& row : test::read_published_csv("nolima_published.csv")) {
     INFO(row.at("model"));
     ++n_models;
     const double threshold = as_number(row.at("threshold"));

@@ -216,4 +216,37 @@ TEST_CASE("run_summary: a run without results, and one that is not there", "[ana
   CHECK(summary.variants[0].mean.absolute.kind == Censoring::kNone);
 }
 
+TEST_CASE("run_summary: tasks with sizes of their own are no part of the mean", "[analysis][summary]") {
+  OneRun run;
+  for (const std::int64_t length : {128, 256}) {
+    run.put({"niah_single_2", length, std::nullopt}, 10, 10);
+    run.put({"vt", length, std::nullopt}, 6, 10);
+  }
+  // `copy` at its own lengths, one of them on the axis by chance.
+  for (const std::int64_t length : {57, 128, 301}) {
+    eval::SampleRecord row = test::made_up_sample("rope", {"copy", length, std::nullopt}, 0, 0.0);
+    row.own_length = true;
+    run.sink().put_batch({row});
+  }
+  const RunSummary summary = run.summary();
+  REQUIRE(summary.tasks.size() == 3);
+  CHECK(summary.tasks[0].info.name == "copy");
+  CHECK(summary.tasks[0].info.own_length);
+  CHECK_FALSE(summary.tasks[1].info.own_length);
+  const auto& mean = summary.variants[0].mean_curve;
+  REQUIRE(mean.size() == 2);
+  for (const ScorePoint& point : mean) CHECK_THAT(point.mean.value(), WithinAbs(0.8, 1e-12));
+  CHECK(mean[0].length_tokens == 128);
+  CHECK(mean[0].n_values == 20);
+  CHECK(summary.variants[0].tasks[0].curve.size() == 3);
+}
+
+TEST_CASE("run_summary: tasks of fixed sizes alone still have a mean", "[analysis][summary]") {
+  OneRun run;
+  eval::SampleRecord row = test::made_up_sample("rope", {"copy", 57, std::nullopt}, 0, 1.0);
+  row.own_length = true;
+  run.sink().put_batch({row});
+  CHECK(run.summary().variants[0].mean_curve.size() == 1);
+}
+
 }  // namespace fathom::analysis

@@ -39,7 +39,7 @@ const std::vector<ThirdParty>& third_parties() {
       {std::regex("sqlite3\\.h"), "SQLite", {"store"}, true},
       {std::regex("nlohmann/.*"),
        "nlohmann-json",
-       {"text", "tasks", "checkpoint", "position", "model", "engine", "train", "reports", "cli"},
+       {"text", "tasks", "checkpoint", "position", "model", "engine", "train", "import", "reports", "cli"},
        true},
       {std::regex("(kainjow/)?mustache\\.hpp"), "mustache", {"reports"}, true},
       {std::regex("pcre2\\.h"), "PCRE2", {"text"}, true},

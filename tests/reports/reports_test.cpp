@@ -69,6 +69,93 @@ std::string constant_report(const std::string& format, double score) {
 
 }  // namespace
 
+TEST_CASE("reports: controls are shown in every format", "[reports]") {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  auto sink = store::open_store(path);
+  sink->begin_run(test::made_up_run_record("controlled"));
+  sink->put_variant(test::made_up_variant("rope"));
+  std::vector<eval::SampleRecord> rows;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    rows.push_back(test::made_up_sample("rope", {"niah_single_2", 256, std::nullopt}, i, 1.0));
+    rows.push_back(test::made_up_sample("rope", {"niah_single_2", 256, std::nullopt}, i, i == 0 ? 1.0 : 0.0));
+    rows.back().control = "needle_only";
+    rows.back().result_key += "|control";
+  }
+  sink->put_batch(rows);
+  for (const std::string format : {"html", "markdown", "terminal", "json", "csv"}) {
+    std::ostringstream out;
+    reports::registry().at(format).write(*store::open_reader(path), {}, out);
+    INFO(format);
+    CHECK_THAT(out.str(), ContainsSubstring(format == "markdown" ? "needle\\_only" : "needle_only"));
+    CHECK_THAT(out.str(), ContainsSubstring(format == "json" || format == "csv" ? "0.25" : "25"));
+    // The control's zeros are no part of the score.
+    if (format == "json") {
+      const auto run = nlohmann::json::parse(out.str()).at("runs").at(0);
+      CHECK(run.at("variants").at(0).at("cells").at(0).at("mean") == 1.0);
+      CHECK(run.at("controls").at(0).at("n") == 4);
+    }
+  }
+}
+
+TEST_CASE("reports: results of other tools stand beside the run, contradictions flagged", "[reports]") {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  test::put_made_up_run(*store::open_store(path), "made-up", test::made_up_sweep("small"));
+  store::ImportedSource source{"RULER (published)", "ruler-published", "from <a table>", {}};
+  for (const auto& [model, listed, last] :
+       {std::make_tuple("good | one", "4K", 80.0), std::make_tuple("boasting", ">8K", 85.1),
+        std::make_tuple("edge", ">8K", 85.6)}) {
+    store::ImportedRow row;
+    row.model = model;
+    row.claimed_tokens = 8192;
+    row.listed_effective = listed;
+    row.scores = {{"", 4096, 90.0, std::nullopt}, {"", 8192, last, std::nullopt}};
+    source.rows.push_back(row);
+  }
+  store::put_import(path, source);
+  const auto reader = store::open_reader(path);
+  for (const std::string format : {"html", "markdown", "terminal"}) {
+    std::ostringstream out;
+    reports::registry().at(format).write(*reader, {}, out);
+    INFO(format);
+    const std::string text = out.str();
+    CHECK_THAT(text, ContainsSubstring("Results of other tools") && ContainsSubstring("boasting"));
+    const auto first = text.find("CONTRADICTS");
+    CHECK(first != std::string::npos);
+    CHECK(text.find("CONTRADICTS", first + 1) == std::string::npos);
+    CHECK_THAT(text, ContainsSubstring("at the boundary"));
+    CHECK(text.find("<a table>") == (format == "terminal" ? text.find("<a table>") : std::string::npos));
+  }
+  std::ostringstream out;
+  reports::registry().at("json").write(*reader, {}, out);
+  const auto imported = nlohmann::json::parse(out.str()).at("imported").at(0);
+  CHECK(imported.at("contradictions") == 1);
+  CHECK(imported.at("rows").at(0).at("effective").at("tokens") == 4096);
+  CHECK(imported.at("rows").at(1).at("agreement") == "contradicts");
+  CHECK(imported.at("rows").at(2).at("agreement") == "boundary");
+  std::ostringstream chinese;
+  reports::ReportOptions options;
+  options.language = "zh";
+  reports::registry().at("html").write(*reader, options, chinese);
+  CHECK_THAT(chinese.str(), ContainsSubstring("其他工具的结果"));
+}
+
+TEST_CASE("reports: imported results alone make a report", "[reports]") {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  store::ImportedRow row;
+  row.model = "only";
+  row.scores = {{"", 4096, 90.0, std::nullopt}};
+  store::put_import(path, {"elsewhere", "lm-eval", "", {row}});
+  for (const std::string& format : reports::registry().names()) {
+    std::ostringstream out;
+    reports::registry().at(format).write(*store::open_reader(path), {}, out);
+    INFO(format);
+    CHECK_THAT(out.str(), ContainsSubstring("only") && ContainsSubstring("elsewhere"));
+  }
+}
+
 TEST_CASE("reports: the table names every format once", "[reports]") {
   CHECK(reports::registry().names() == std::vector<std::string>{"csv", "html", "json", "markdown", "terminal"});
   CHECK_THROWS_AS(reports::registry().at("htlm"), ConfigError);

@@ -1,5 +1,5 @@
 #pragma once
-// Reads the small CSV files of tests/golden: comment lines with '#', a header, no quotes.
+// Reads small CSV files of the source tree: comment lines with '#', a header, no quotes.
 
 #include <fstream>
 #include <map>
@@ -13,9 +13,10 @@ namespace fathom::test {
 
 using CsvRow = std::map<std::string, std::string>;
 
-inline std::vector<CsvRow> read_golden_csv(const std::string& name) {
-  std::ifstream in(std::string(FATHOM_TEST_DIR) + "/golden/" + name);
-  INFO("golden file " << name);
+/// A published table that ships with the product. Read here without its reader, which is under test elsewhere.
+inline std::vector<CsvRow> read_published_csv(const std::string& name) {
+  std::ifstream in(std::string(FATHOM_TEST_DIR) + "/../harness/import/data/" + name);
+  INFO("published table " << name);
   REQUIRE(in.good());
   std::vector<std::string> header;
   std::vector<CsvRow> rows;

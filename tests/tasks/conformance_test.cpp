@@ -98,6 +98,17 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("tasks: the largest feasible length is found at once, and is no smaller than the smallest", "[tasks]") {
+  for (const auto& fixture : test::all_task_fixtures()) {
+    for (const TaskCase& which : task_cases()) {
+      INFO(case_name(which, *fixture));
+      const auto task = make_task(which, fixture->context());
+      const auto largest = task->largest_length_tokens(1);
+      if (largest) CHECK(*largest >= task->smallest_length_tokens(1));
+    }
+  }
+}
+
 TEST_CASE("tasks: the oracle solver answers every sample", "[tasks][oracle]") {
   for_each_sample([](const test::TaskFixture&, const task::Task&, const Sample& sample) {
     if (sample.references.empty()) return;  // running text: nothing is answered

@@ -76,7 +76,7 @@ TEST_CASE("kv: fit = 0 runs the paper's sizes and places, and measures the lengt
   for (std::int64_t i = 0; i < 15; ++i) {
     const Sample sample = task->make_sample({}, i, 1);
     CHECK(sample.length_tokens == sample.prompt_tokens() + sample.generation_budget);
-    CHECK(sample.key.find("|fit=0;n=-|L=-|d=-|") != std::string::npos);
+    CHECK(sample.key.find("|data=-;fit=0;n=-|L=-|d=-|") != std::string::npos);
     places[sample.haystack_units].push_back(index_of(object_of(sample), queried_key(sample)));
   }
   const std::map<std::int64_t, std::vector<std::int64_t>> expected = {

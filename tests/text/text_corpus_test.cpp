@@ -1,5 +1,8 @@
 #include "harness/text/text_corpus.h"
 
+#include <sys/resource.h>
+
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -90,6 +93,41 @@ TEST_CASE("text corpus: what cannot be used is an error that names it", "[text][
   CHECK(load_error(blank) == "haystack '" + blank + "' holds no sentence");
   fs::create_symlink("nowhere", folder.path() + "/aaa");
   CHECK(load_error(folder.path()) == "haystack file '" + folder.path() + "/aaa' cannot be read");
+}
+
+TEST_CASE("text corpus: a final newline and the kind of line end change nothing", "[text][text_corpus]") {
+  const ScratchFolder folder("ends");
+  const std::string text = "One is here. Two is here.\nThree is here.";
+  const auto plain = TextCorpus::load(folder.write("a.txt", text));
+  const auto ended = TextCorpus::load(folder.write("b.txt", text + "\n"));
+  CHECK(whole(*plain) == whole(*ended));
+  const auto crlf = TextCorpus::load(folder.write("c.txt", "One is here. Two is here.\r\nThree is here.\r\n"));
+  CHECK(whole(*plain) == whole(*crlf));
+  CHECK(crlf->fingerprint() == ended->fingerprint());
+}
+
+TEST_CASE("text corpus: a file of 200 MB is read in seconds", "[text][text_corpus][slow]") {
+  const ScratchFolder folder("large");
+  std::string block;
+  while (block.size() < (std::size_t{1} << 20)) {
+    block += "The keeper of the harbour counts the boats again, and the count is the same as before. ";
+  }
+  block += '\n';
+  const std::string path = folder.path() + "/large.txt";
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (int i = 0; i < 200; ++i) file << block;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto corpus = TextCorpus::load(path);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  WARN("200 MB: " << corpus->sentences().size() << " sentences in " << seconds << " s, peak memory "
+                  << usage.ru_maxrss / 1024 << " MiB");
+  CHECK(corpus->sentences().size() > 2000000);
+  CHECK(seconds < 60);
+  CHECK(usage.ru_maxrss < 2 * 1024 * 1024);
 }
 
 TEST_CASE("text corpus: Debian's licence texts are a haystack", "[text][text_corpus]") {
