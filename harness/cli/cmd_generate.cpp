@@ -169,6 +169,10 @@ int run_generate(const Arguments& arguments) {
     progress.show(fmt::format("{}/{} prompts  {} {}", n_lines, work.n_samples, plan.tasks[first.task].name.name,
                               first.cell.length_tokens));
   }
+  if (n_lines == 0) {
+    throw DataError(fmt::format("generate: no prompt can be built{}",
+                                work.refused.empty() ? "" : ": " + work.refused.front().reason));
+  }
   file.finish();
   for (const eval::RefusedLength& refused : work.refused) progress.note("not built: " + refused.reason);
   if (n_refused > 0) progress.note(fmt::format("{} samples do not fit where others of their cell do", n_refused));

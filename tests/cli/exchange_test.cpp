@@ -211,6 +211,9 @@ TEST_CASE("generate: what it cannot write is refused", "[cli][exchange][errors]"
   refused({}, 2, "--out FILE is missing");
   refused({"--out", "p.jsonl", "--set", "sweep.tasks=ppl"}, 2, "ppl scores the probabilities of a text");
   refused({"--out", "/proc/nothing/p.jsonl"}, 1, "/proc/nothing/p.jsonl");
+  // The closed vocabulary has too few keys for such a length.
+  refused({"--out", "p.jsonl", "--set", "sweep.tasks=niah_multikey_2", "--set", "sweep.lengths=64K"}, 1,
+          "no prompt can be built: niah_multikey_2: length 65536 is too long");
   refused({"--out", "p.jsonl", "--set", "train.contxt=3"}, 2, "did you mean 'train.context'");
   CHECK_FALSE(std::filesystem::exists(work.path("p.jsonl")));
 }

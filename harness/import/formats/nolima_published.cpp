@@ -1,5 +1,8 @@
 // NoLiMa's published table: score by length, and a threshold of 0.85 times the score at short lengths.
 
+#include <fmt/format.h>
+
+#include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/import/csv_table.h"
 #include "harness/import/import_format.h"
@@ -25,7 +28,7 @@ store::ImportedSource read_nolima_published(const ImportRequest& request) {
     out.strict = false;
     out.base_percent = table.number(row, "base");
     out.self_reported = table.text(row, "self_reported") == "1";
-    out.provenance = request.path;
+    out.provenance = fmt::format("{} ({})", request.path, hash_hex(request.text));
     for (const std::string& column : table.header()) {
       if (column.size() < 2 || column.front() != 's') continue;
       const auto length = parse_token_count(std::string_view(column).substr(1));

@@ -1,5 +1,8 @@
 // RULER's published table: the mean of the 13 tasks by length, and the effective length that the authors list.
 
+#include <fmt/format.h>
+
+#include "harness/core/hash.h"
 #include "harness/core/text_util.h"
 #include "harness/import/csv_table.h"
 #include "harness/import/import_format.h"
@@ -28,7 +31,7 @@ store::ImportedSource read_ruler_published(const ImportRequest& request) {
     out.note = table.text(row, "note");
     if (table.text(row, "role") == "threshold")
       out.note = join({"sets the threshold", out.note}, out.note.empty() ? "" : "; ");
-    out.provenance = request.path;
+    out.provenance = fmt::format("{} ({})", request.path, hash_hex(request.text));
     for (const std::string& column : table.header()) {
       if (column.size() < 2 || column.front() != 's') continue;
       const auto length = parse_int(std::string_view(column).substr(1));
