@@ -43,7 +43,7 @@ TEST_CASE("cli: a prompt pack that cannot be used is refused with its line", "[c
   refused(based + "[niah]\nneedle = note {kee} {value}\n", "mine.ini:6:15: unknown slot {kee}");
   refused(based + "[niah]\nneedle = note {key}\n", "mine.ini:6:");  // {value} is missing
   refused(based + "[nia]\nneedle = note {key} {value}\n", "mine.ini:5:1: unknown section [nia]; did you mean 'niah'?");
-  refused(kPackHead + "language = en\n", "mine.ini:1:1: missing key");  // no section and no base
+  refused(kPackHead + "language = en\n", "mine.ini:4:1: missing key");  // no section and no base
   refused(based + "[niah]\nneedle = caf\xE9 {key} {value}\n", "mine.ini:6:");
   work.write("mine.ini", based + "[niah]\nneedle = caf\xE9 {key} {value}\n");
   CHECK(contains(work.run({"run", "tiny.ini", "--dry-run", "--prompts", "mine.ini"}).err, "UTF-8"));
