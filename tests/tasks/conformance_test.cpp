@@ -51,7 +51,9 @@ std::vector<std::int64_t> feasible_lengths(const task::Task& task, std::int64_t 
       lengths.push_back(length);
     } catch (const task::TooLongError& error) {
       CHECK(error.largest_length_tokens() < length);
-      lengths.push_back(error.largest_length_tokens());
+      // Other samples may run out earlier than this one.
+      const std::int64_t largest = error.largest_length_tokens();
+      lengths.push_back(std::min(largest, task.largest_length_tokens(1).value_or(largest)));
     }
   }
   return lengths;
