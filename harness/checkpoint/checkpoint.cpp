@@ -17,7 +17,7 @@
 #include "harness/checkpoint/hf_positions.h"
 #include "harness/checkpoint/json_reader.h"
 #include "harness/checkpoint/mapped_file.h"
-#include "harness/checkpoint/safetensors_file.h"
+#include "harness/checkpoint/safetensors_shards.h"
 #include "harness/checkpoint/tokenizer_source.h"
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
@@ -59,6 +59,12 @@ class MappedCheckpoint : public Checkpoint {
     std::int64_t row_size = 1;
     for (std::size_t i = 1; i < tensor.shape.size(); ++i) row_size *= tensor.shape[i];
     dequantize_range(*tensor.type, tensor.data, row_begin * row_size, row_end * row_size, out);
+    // Loading would otherwise hold the whole file beside the weights made from it.
+    const auto size_bytes = static_cast<std::size_t>((row_end - row_begin) * row_size / tensor.type->block_values *
+                                                     tensor.type->block_bytes);
+    const auto* begin = reinterpret_cast<const char*>(tensor.data) +
+                        row_begin * row_size / tensor.type->block_values * tensor.type->block_bytes;
+    release_mapped_pages({begin, size_bytes});
   }
 
   std::string fingerprint() const override {
@@ -68,6 +74,7 @@ class MappedCheckpoint : public Checkpoint {
         hash.update(fmt::format("{}:", part.size()));
         hash.update(part);
       }
+      for (const std::string_view part : mapped_parts()) release_mapped_pages(part);
       fingerprint_ = to_hex(hash.digest());
     });
     return fingerprint_;
@@ -78,6 +85,8 @@ class MappedCheckpoint : public Checkpoint {
 
   /// The bytes that shape the model's results.
   virtual std::vector<std::string_view> fingerprint_parts() const = 0;
+  /// Those of them that lie in mapped files.
+  virtual std::vector<std::string_view> mapped_parts() const = 0;
 
   /// Gives every tensor its canonical name. \throws ModelError  for a missing, surplus or wrongly shaped one.
   void adopt(const StoredTensors& found, const std::vector<TensorRule>& rules, const ArchitectureEntry& family) {
@@ -111,6 +120,10 @@ class MappedCheckpoint : public Checkpoint {
 
  private:
   void add(const std::string& canonical, const StoredTensor& tensor) {
+    if (tensor.type->dequantize == nullptr) {
+      throw ModelError(fmt::format("model: {}: weights '{}' have type {}, which is not supported; supported: {}",
+                                   where_, canonical, tensor.type->name, join(supported_storage_types(), ", ")));
+    }
     infos_.push_back({canonical, tensor.shape, std::string(tensor.type->name)});
     stored_.emplace(canonical, tensor);
   }
@@ -173,7 +186,8 @@ class GgufCheckpoint : public MappedCheckpoint {
   std::optional<text::ChatTemplate> chat_template() const override { return gguf_chat_template(file_); }
 
  protected:
-  std::vector<std::string_view> fingerprint_parts() const override { return {file_.bytes()}; }
+  std::vector<std::string_view> fingerprint_parts() const override { return file_.parts(); }
+  std::vector<std::string_view> mapped_parts() const override { return file_.parts(); }
 
  private:
   explicit GgufCheckpoint(GgufFile file)
@@ -188,7 +202,7 @@ class GgufCheckpoint : public MappedCheckpoint {
   GgufFile file_;
 };
 
-/// A folder as Hugging Face lays it out: config.json, model.safetensors, tokenizer.json.
+/// A folder as Hugging Face lays it out: config.json, model.safetensors or its shards, tokenizer.json.
 class FolderCheckpoint : public MappedCheckpoint {
  public:
   explicit FolderCheckpoint(const std::string& folder)
@@ -199,33 +213,34 @@ class FolderCheckpoint : public MappedCheckpoint {
   std::optional<text::ChatTemplate> chat_template() const override { return folder_chat_template(where()); }
 
  protected:
-  std::vector<std::string_view> fingerprint_parts() const override { return {config_text_, weights_.bytes()}; }
+  std::vector<std::string_view> fingerprint_parts() const override {
+    std::vector<std::string_view> parts = weights_.parts();
+    parts.insert(parts.begin(), config_text_);
+    return parts;
+  }
+  std::vector<std::string_view> mapped_parts() const override {
+    std::vector<std::string_view> parts;
+    for (const SafetensorsFile& file : weights_.files()) parts.push_back(file.bytes());
+    return parts;
+  }
 
  private:
   FolderCheckpoint(const std::string& folder, const JsonObject& config)
       : MappedCheckpoint(folder, json_decoder(config).config_from_json(config)),
         config_text_(config.dump()),
-        weights_(open_weights(folder)) {
+        weights_(SafetensorsShards::open(folder)) {
     set_default_name(folder_name(folder));
     StoredTensors stored;
-    for (const SafetensorsTensor& tensor : weights_.tensors()) {
-      stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
+    for (const SafetensorsTensor* tensor : weights_.tensors()) {
+      stored[tensor->name] = {tensor->shape, tensor->type, tensor->data};
     }
     const ArchitectureEntry& family = json_decoder(config);
     adopt(stored, family.json_tensors != nullptr ? family.json_tensors(this->config()) : std::vector<TensorRule>{},
           family);
   }
 
-  static SafetensorsFile open_weights(const std::string& folder) {
-    if (std::filesystem::exists(folder + "/model.safetensors.index.json")) {
-      throw ModelError(fmt::format(
-          "model: {} holds weights in several files; only a single model.safetensors is supported", folder));
-    }
-    return SafetensorsFile::open(folder + "/model.safetensors");
-  }
-
   std::string config_text_;
-  SafetensorsFile weights_;
+  SafetensorsShards weights_;
 };
 
 /// Models trained here describe themselves; everything else goes through the resolver.

@@ -13,26 +13,14 @@ struct NumberedStorageType {
   StorageType type;
 };
 
-std::uint16_t load_half_bits(const std::uint8_t* bytes) {
-  return static_cast<std::uint16_t>(bytes[0] | (bytes[1] << 8));
-}
-
 void copy_f32(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   std::memcpy(out, blocks, static_cast<std::size_t>(n_blocks) * sizeof(float));
-}
-
-void expand_f16(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
-  for (std::int64_t i = 0; i < n_blocks; ++i) out[i] = half_to_float(load_half_bits(blocks + 2 * i));
-}
-
-void expand_bf16(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
-  for (std::int64_t i = 0; i < n_blocks; ++i) out[i] = bfloat16_to_float(load_half_bits(blocks + 2 * i));
 }
 
 // Types without a function are listed so that a message can name them.
 constexpr NumberedStorageType kStorageTypes[] = {
     {0, {"F32", 1, 4, &copy_f32}},
-    {1, {"F16", 1, 2, &expand_f16}},
+    {1, {"F16", 1, 2, &dequantize_f16}},
     {2, {"Q4_0", 32, 18, &dequantize_q4_0}},
     {3, {"Q4_1", 32, 20, &dequantize_q4_1}},
     {6, {"Q5_0", 32, 22, &dequantize_q5_0}},
@@ -40,7 +28,7 @@ constexpr NumberedStorageType kStorageTypes[] = {
     {8, {"Q8_0", 32, 34, &dequantize_q8_0}},
     {9, {"Q8_1", 32, 36, nullptr}},
     {10, {"Q2_K", 256, 84, &dequantize_q2_k}},
-    {11, {"Q3_K", 256, 110, nullptr}},
+    {11, {"Q3_K", 256, 110, &dequantize_q3_k}},
     {12, {"Q4_K", 256, 144, &dequantize_q4_k}},
     {13, {"Q5_K", 256, 176, &dequantize_q5_k}},
     {14, {"Q6_K", 256, 210, &dequantize_q6_k}},
@@ -59,7 +47,7 @@ constexpr NumberedStorageType kStorageTypes[] = {
     {27, {"I64", 1, 8, nullptr}},
     {28, {"F64", 1, 8, nullptr}},
     {29, {"IQ1_M", 256, 56, nullptr}},
-    {30, {"BF16", 1, 2, &expand_bf16}},
+    {30, {"BF16", 1, 2, &dequantize_bf16}},
     {34, {"TQ1_0", 256, 54, nullptr}},
     {35, {"TQ2_0", 256, 66, nullptr}},
     {39, {"MXFP4", 32, 17, nullptr}},

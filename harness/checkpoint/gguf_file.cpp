@@ -69,6 +69,7 @@ class GgufParser {
  public:
   GgufParser(std::string_view bytes, const std::string& where) {
     file_.bytes_ = bytes;
+    file_.parts_ = {bytes};
     file_.where_ = where;
   }
 
@@ -302,13 +303,6 @@ class GgufParser {
   std::uint64_t n_metadata_ = 0;
 };
 
-GgufFile GgufFile::open(const std::string& path) {
-  const auto mapped = std::make_shared<const MappedFile>(path);
-  GgufFile file = GgufParser(mapped->bytes(), path).parse();
-  file.file_ = mapped;
-  return file;
-}
-
 GgufFile GgufFile::parse(std::string_view bytes, const std::string& where) {
   return GgufParser(bytes, where).parse();
 }
@@ -353,6 +347,10 @@ std::optional<std::string_view> GgufFile::text(std::string_view key) const {
 
 std::optional<std::vector<std::int64_t>> GgufFile::integer_list(std::string_view key) const {
   return lookup<std::vector<std::int64_t>>(key, "a list of integers");
+}
+
+std::optional<std::vector<double>> GgufFile::real_list(std::string_view key) const {
+  return lookup<std::vector<double>>(key, "a list of numbers");
 }
 
 std::optional<std::vector<std::string_view>> GgufFile::text_list(std::string_view key) const {

@@ -31,14 +31,19 @@ using GgufValue = std::variant<std::int64_t, double, bool, std::string_view, std
 
 class GgufFile {
  public:
-  /// Maps and checks a file. \throws ModelError  naming file, position and value of the first thing that cannot be.
+  /// Maps and checks a file. With the first of several ("NAME-00001-of-00003.gguf") the others are opened too, and the
+  /// result holds the tensors of all. \throws ModelError  naming file, position and value of the first thing that
+  /// cannot be, for example a file that is missing or does not belong.
   static GgufFile open(const std::string& path);
   /// Checks bytes that outlive the result. \param where  names them in messages.
   static GgufFile parse(std::string_view bytes, const std::string& where);
 
   const std::string& where() const { return where_; }
   std::uint32_t version() const { return version_; }
+  /// Of this file; of the first if there are several.
   std::string_view bytes() const { return bytes_; }
+  /// The bytes of every file.
+  const std::vector<std::string_view>& parts() const { return parts_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   /// Null if there is none.
   const GgufTensor* find_tensor(std::string_view name) const;
@@ -50,6 +55,7 @@ class GgufFile {
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::string_view> text(std::string_view key) const;
   std::optional<std::vector<std::int64_t>> integer_list(std::string_view key) const;
+  std::optional<std::vector<double>> real_list(std::string_view key) const;
   std::optional<std::vector<std::string_view>> text_list(std::string_view key) const;
 
   /// \throws ModelError  that names file and key; `problem` follows.
@@ -61,8 +67,12 @@ class GgufFile {
   template <typename Value>
   std::optional<Value> lookup(std::string_view key, std::string_view kind) const;
 
-  std::shared_ptr<const MappedFile> file_;
+  static GgufFile open_single(const std::string& path);
+  void add_shards(std::int64_t count);
+
+  std::vector<std::shared_ptr<const MappedFile>> files_;
   std::string_view bytes_;
+  std::vector<std::string_view> parts_;
   std::string where_;
   std::uint32_t version_ = 0;
   std::map<std::string, GgufValue, std::less<>> metadata_;

@@ -24,6 +24,10 @@ class MappedFile {
   std::size_t size_bytes_ = 0;
 };
 
+/// Lets the system take back the whole pages of a part of a MappedFile: they stay in its cache, not in this process. A
+/// later read brings them back. \param bytes  inside a MappedFile; other memory would lose its contents.
+void release_mapped_pages(std::string_view bytes);
+
 /// A small text file as a whole (config.json, tokenizer.json). \throws ModelError
 std::string read_text_file(const std::string& path);
 

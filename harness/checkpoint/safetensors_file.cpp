@@ -15,8 +15,23 @@ namespace {
 /// Far above any real header (a thousand tensors take some 100 kB).
 constexpr std::uint64_t kSafetensorsMaxHeaderBytes = 100'000'000;
 constexpr int kSafetensorsMaxDepth = 3;
-/// No tensor can have more values; four bytes each must stay countable.
-constexpr std::int64_t kSafetensorsMaxValues = INT64_MAX / 4;
+/// No tensor can have more values; eight bytes each must stay countable.
+constexpr std::int64_t kSafetensorsMaxValues = INT64_MAX / 8;
+
+/// Types that a file may hold beside its weights (masks, positions): their sizes are known, their values are not read.
+constexpr StorageType kUnreadTypes[] = {
+    {"BOOL", 1, 1, nullptr}, {"U8", 1, 1, nullptr},      {"I8", 1, 1, nullptr},  {"F8_E4M3", 1, 1, nullptr},
+    {"U16", 1, 2, nullptr},  {"F8_E5M2", 1, 1, nullptr}, {"I16", 1, 2, nullptr}, {"U32", 1, 4, nullptr},
+    {"I32", 1, 4, nullptr},  {"U64", 1, 8, nullptr},     {"I64", 1, 8, nullptr}, {"F64", 1, 8, nullptr},
+};
+
+const StorageType* find_safetensors_type(std::string_view name) {
+  if (name == "F32" || name == "F16" || name == "BF16") return find_storage_type(name);
+  for (const StorageType& type : kUnreadTypes) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
 
 struct PlacedTensor {
   SafetensorsTensor tensor;
@@ -32,10 +47,10 @@ PlacedTensor read_safetensors_entry(const JsonObject& entry, const std::string& 
   PlacedTensor placed;
   placed.tensor.name = name;
   const std::string dtype = entry.required_text("dtype");
-  if (dtype != "F32" && dtype != "F16" && dtype != "BF16") {
+  placed.tensor.type = find_safetensors_type(dtype);
+  if (placed.tensor.type == nullptr) {
     entry.fail("dtype", fmt::format("= '{}' is not supported; supported: F32, F16, BF16", dtype));
   }
-  placed.tensor.type = find_storage_type(dtype);
 
   const auto shape = entry.integer_list("shape");
   if (!shape) entry.fail("shape", "is missing");

@@ -16,13 +16,13 @@ namespace fathom::checkpoint {
 struct SafetensorsTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  const StorageType* type = nullptr;
+  const StorageType* type = nullptr;  ///< without a function for types other than F32, F16 and BF16
   const std::uint8_t* data = nullptr;
 };
 
 class SafetensorsFile {
  public:
-  /// Maps and checks a file: header size, JSON, types F32, F16 and BF16, shapes, and that the tensors' bytes cover the
+  /// Maps and checks a file: header size, JSON, types, shapes, and that the tensors' bytes cover the
   /// data section without gap or overlap. \throws ModelError  naming file, tensor and value.
   static SafetensorsFile open(const std::string& path);
   /// Checks bytes that outlive the result. \param where  names them in messages.

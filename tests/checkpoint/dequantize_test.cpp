@@ -41,7 +41,7 @@ TEST_CASE("dequantize: every golden block gives ggml's floats to the bit", "[che
     }
     ++run;
   }
-  CHECK(run == 9);
+  CHECK(run == 11);
 }
 
 TEST_CASE("dequantize: Q5_0 by hand", "[checkpoint][dequantize]") {
@@ -58,6 +58,54 @@ TEST_CASE("dequantize: Q5_0 by hand", "[checkpoint][dequantize]") {
   CHECK(got[1] == 0.5f * (0 - 16));
   CHECK(got[16] == 0.5f * (15 - 16));
   CHECK(got[17] == 0.5f * (18 - 16));
+}
+
+TEST_CASE("dequantize: Q3_K by hand", "[checkpoint][dequantize]") {
+  // d = 0.5 (0x3800). Scales are 32 + 6 bits of zero, so d * (scale - 32) = -16 for every sub-block but these two:
+  // sub-block 0 has low nibble 1 and upper pair 2: 33 - 32 = 1; sub-block 9 has low nibble 5 and upper pair 3: 53 - 32.
+  std::vector<std::uint8_t> block(110, 0);
+  block[109] = 0x38;
+  block[96 + 0] = 0x01;
+  block[96 + 1] = 0x50;                // high nibble of byte 1: sub-block 9
+  block[96 + 8 + 0] = 0x02;            // pair 0 of byte 0: sub-block 0
+  block[96 + 8 + 1] = 0x03 << 4;       // pair 2 of byte 1: sub-block 9
+  block[32 + 0] = 0x03 | (0x02 << 2);  // value 0 has low bits 3, value 32 low bits 2
+  block[0] = 0x01;                     // third bit of value 0
+  block[32 + 32 + 16] = 0x01;          // value 144 (sub-block 9) has low bits 1
+  block[16] = 1 << 4;                  // and its third bit
+  std::vector<float> got(256);
+  find_storage_type("Q3_K")->dequantize(block.data(), 1, got.data());
+  CHECK(got[0] == 0.5f * 1 * 3);
+  CHECK(got[1] == 0.5f * 1 * -4);
+  CHECK(got[32] == 0.5f * -32 * (2 - 4));
+  CHECK(got[33] == 0.5f * -32 * -4);
+  CHECK(got[144] == 0.5f * 21 * 1);
+  CHECK(got[145] == 0.5f * 21 * -4);
+}
+
+TEST_CASE("dequantize: vectors of half floats equal one at a time", "[checkpoint][dequantize]") {
+  std::vector<std::uint8_t> bytes;
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    bytes.push_back(static_cast<std::uint8_t>(bits & 255));
+    bytes.push_back(static_cast<std::uint8_t>(bits >> 8));
+  }
+  std::vector<float> got(65536);
+  // One less, so that the last ones are done without vectors; and from an odd address.
+  bytes.insert(bytes.begin(), 0);
+  find_storage_type("F16")->dequantize(bytes.data() + 1, 65535, got.data());
+  for (std::uint32_t bits = 0; bits < 65535; ++bits) {
+    const float expected = half_to_float(static_cast<std::uint16_t>(bits));
+    if (std::isnan(expected)) {
+      REQUIRE(std::isnan(got[bits]));
+    } else {
+      REQUIRE(std::memcmp(&got[bits], &expected, sizeof(float)) == 0);
+    }
+  }
+  find_storage_type("BF16")->dequantize(bytes.data() + 1, 65535, got.data());
+  for (std::uint32_t bits = 0; bits < 65535; ++bits) {
+    const float expected = bfloat16_to_float(static_cast<std::uint16_t>(bits));
+    REQUIRE(std::memcmp(&got[bits], &expected, sizeof(float)) == 0);
+  }
 }
 
 TEST_CASE("dequantize: all 65536 half floats are exact", "[checkpoint][dequantize]") {

@@ -64,6 +64,7 @@ int count_refused(const std::string& bytes, std::uint64_t n_changes) {
     try {
       const File file = File::parse({spoiled.data(), spoiled.size()}, "spoiled");
       for (const auto& tensor : file.tensors()) {
+        if (tensor.type->dequantize == nullptr) continue;
         std::int64_t n = 1;
         for (const std::int64_t size : tensor.shape) n *= size;
         std::vector<float> values(static_cast<std::size_t>(n));

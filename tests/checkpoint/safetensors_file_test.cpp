@@ -31,6 +31,15 @@ TEST_CASE("safetensors: tensors and metadata are read", "[checkpoint][safetensor
   CHECK(file.metadata().at("format") == "pt");
 }
 
+TEST_CASE("safetensors: masks and positions may stand beside the weights", "[checkpoint][safetensors]") {
+  const std::string bytes = test::safetensors_bytes(
+      R"({"mask":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},"w":{"dtype":"F16","shape":[1],"data_offsets":[3,5]}})",
+      5);
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "m.safetensors");
+  CHECK(file.tensors()[0].type->name == "BOOL");
+  CHECK(file.tensors()[0].type->dequantize == nullptr);
+}
+
 TEST_CASE("safetensors: the header must fit into the file", "[checkpoint][safetensors][errors]") {
   CHECK(model_error([] { SafetensorsFile::parse("1234567", "m"); }) ==
         "model: m is damaged: it is shorter than the 8 bytes of the header's size");
@@ -57,7 +66,8 @@ TEST_CASE("safetensors: type, shape and place of a tensor are checked", "[checkp
   const auto tensor = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return R"({"w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
   };
-  CHECK(contains(parse_error(tensor("\"I64\"", "[1]", "[0,8]"), 8), "w.dtype = 'I64' is not supported"));
+  CHECK(contains(parse_error(tensor("\"C64\"", "[1]", "[0,8]"), 8), "w.dtype = 'C64' is not supported"));
+  CHECK(contains(parse_error(tensor("\"I64\"", "[1]", "[0,4]"), 4), "w.data_offsets span 4 bytes; the shape needs 8"));
   CHECK(contains(parse_error(tensor("3", "[1]", "[0,4]"), 4), "w.dtype = 3 is not a text"));
   CHECK(contains(parse_error(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), "w.dtype is missing"));
   CHECK(contains(parse_error(tensor("\"F32\"", "[-1]", "[0,4]"), 4), "w.shape holds -1, which cannot be"));

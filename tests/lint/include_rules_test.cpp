@@ -44,7 +44,7 @@ const std::vector<ThirdParty>& third_parties() {
       {std::regex("(kainjow/)?mustache\\.hpp"), "mustache", {"reports"}, true},
       {std::regex("pcre2\\.h"), "PCRE2", {"text"}, true},
       {std::regex("(dnnl|oneapi/dnnl).*"), "oneDNN", {"kernels"}, true},
-      {std::regex("hwy/.*"), "Highway", {"kernels"}, true},
+      {std::regex("hwy/.*"), "Highway", {"checkpoint", "kernels"}, true},
       {std::regex("xxhash\\.h"), "xxHash", {"core"}, true},
       {std::regex("fmt/(?!core\\.h).*"), "fmt", {}, true},
       {std::regex("(torch|ATen|c10)/.*"), "LibTorch", kTorchModules, false},
