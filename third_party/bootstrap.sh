@@ -8,7 +8,7 @@ set -euo pipefail
 
 build_packages="g++ cmake ninja-build git ca-certificates catch2
   libtorch-dev libopenblas0-pthread libfmt-dev libboost-program-options-dev libsqlite3-dev nlohmann-json3-dev
-  libkainjow-mustache-dev libpcre2-dev libhwy-dev libdnnl-dev libxxhash-dev"
+  libkainjow-mustache-dev libpcre2-dev libicu-dev libhwy-dev libdnnl-dev libxxhash-dev"
 format_packages="clang-format"
 tidy_packages="clang clang-tidy"
 models_packages="python3 python3-pip ca-certificates"

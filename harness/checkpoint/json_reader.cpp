@@ -241,6 +241,12 @@ bool JsonObject::is_object(std::string_view key) const {
   return found != object.end() && found->is_object();
 }
 
+bool JsonObject::is_integer(std::string_view key) const {
+  const json& object = as_json(object_);
+  const auto found = object.find(std::string(key));
+  return found != object.end() && found->is_number_integer();
+}
+
 bool JsonObject::is_text(std::string_view key) const {
   const json& object = as_json(object_);
   const auto found = object.find(std::string(key));

@@ -52,6 +52,7 @@ class JsonObject {
   // What kind of value a key has; does not count as asking for it.
   bool is_object(std::string_view key) const;
   bool is_text(std::string_view key) const;
+  bool is_integer(std::string_view key) const;
   /// Absent, null, false, zero, or empty.
   bool is_off(std::string_view key) const;
 

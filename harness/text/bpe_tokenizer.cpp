@@ -6,8 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <queue>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -15,8 +13,9 @@
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
 #include "harness/core/text_util.h"
+#include "harness/text/byte_spelling.h"
+#include "harness/text/merge_queue.h"
 #include "harness/text/pretokenizer.h"
-#include "harness/text/utf8.h"
 
 namespace fathom::text {
 namespace {
@@ -25,51 +24,8 @@ constexpr std::int32_t kOrdinaryToken = 1;
 constexpr std::int32_t kControlToken = 3;
 constexpr std::int32_t kUserToken = 4;
 constexpr std::int32_t kByteToken = 6;
-constexpr TokenId kNoToken = -1;
 // Longer words are rare and would only fill the cache.
 constexpr std::size_t kLongestCachedWord = 64;
-
-// GPT-2 spells the visible bytes as themselves (Latin-1) and the other 68 as U+0100 and up, in byte order.
-std::array<std::uint32_t, 256> visible_characters() {
-  std::array<std::uint32_t, 256> characters{};
-  std::uint32_t next = 0x100;
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    const bool visible = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD);
-    characters[byte] = visible ? byte : next++;
-  }
-  return characters;
-}
-
-/// The bytes a visible spelling stands for; nothing if it holds another character.
-std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
-  static const std::unordered_map<std::uint32_t, char> byte_of = [] {
-    std::unordered_map<std::uint32_t, char> table;
-    const auto characters = visible_characters();
-    for (std::size_t byte = 0; byte < 256; ++byte) table[characters[byte]] = static_cast<char>(byte);
-    return table;
-  }();
-  std::string bytes;
-  for (std::size_t at = 0; at < spelling.size();) {
-    const Utf8Char c = decode_utf8(spelling, at);
-    const auto found = byte_of.find(c.code);
-    if (!c.valid || found == byte_of.end()) return std::nullopt;
-    bytes += found->second;
-    at += c.size_bytes;
-  }
-  return bytes;
-}
-
-/// "<0x0A>" as that byte.
-std::optional<std::string> byte_of_hex_token(std::string_view piece) {
-  if (piece.size() != 6 || !starts_with(piece, "<0x") || piece.back() != '>') return std::nullopt;
-  unsigned value = 0;
-  for (const char c : piece.substr(3, 2)) {
-    const auto digit = std::string_view("0123456789abcdef").find(ascii_lower(std::string_view(&c, 1)).front());
-    if (digit == std::string_view::npos) return std::nullopt;
-    value = value * 16 + static_cast<unsigned>(digit);
-  }
-  return std::string(1, static_cast<char>(value));
-}
 
 struct BpeMerge {
   std::uint32_t rank;
@@ -79,22 +35,6 @@ struct BpeMerge {
 std::uint64_t merge_key(TokenId left, TokenId right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U) | static_cast<std::uint32_t>(right);
 }
-
-/// A word while it is merged: a doubly linked list of tokens.
-struct BpeSymbol {
-  TokenId token;
-  std::size_t previous, next;
-};
-constexpr std::size_t kNoSymbol = static_cast<std::size_t>(-1);
-
-struct BpeCandidate {
-  std::uint32_t rank;
-  std::size_t left;
-  TokenId left_token, right_token;  // stale if the list says otherwise
-  TokenId merged;
-  // Best rank on top, then the leftmost.
-  bool operator<(const BpeCandidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
-};
 
 class BpeTokenizer : public Tokenizer {
  public:
@@ -122,7 +62,6 @@ class BpeTokenizer : public Tokenizer {
   const std::string* special_at(std::string_view text, std::size_t at, TokenId& id) const;
   void encode_plain(std::string_view text, WordCache& cache, TokenIds& ids) const;
   void encode_word(std::string_view word, TokenIds& ids) const;
-  void merge_symbols(std::vector<BpeSymbol>& symbols) const;
 
   std::vector<std::string> bytes_;                             // by id
   std::unordered_map<std::string_view, TokenId> id_of_bytes_;  // ordinary tokens; keys point into bytes_
@@ -289,7 +228,7 @@ void BpeTokenizer::encode_word(std::string_view word, TokenIds& ids) const {
       return;
     }
   }
-  std::vector<BpeSymbol> symbols;
+  std::vector<MergeSymbol> symbols;
   symbols.reserve(word.size());
   for (std::size_t i = 0; i < word.size(); ++i) {
     const auto byte = static_cast<unsigned char>(word[i]);
@@ -297,39 +236,14 @@ void BpeTokenizer::encode_word(std::string_view word, TokenIds& ids) const {
       throw DataError(fmt::format("byte 0x{:02X} of the text '{}' has no token in this model's vocabulary",
                                   static_cast<unsigned>(byte), word));
     }
-    symbols.push_back({id_of_byte_[byte], i == 0 ? kNoSymbol : i - 1, i + 1 == word.size() ? kNoSymbol : i + 1});
+    append_symbol(symbols, id_of_byte_[byte], i, 1);
   }
-  merge_symbols(symbols);
+  merge_symbols(symbols, [this](const MergeSymbol& left, const MergeSymbol& right) -> std::optional<MergeChoice> {
+    const auto found = merges_.find(merge_key(left.token, right.token));
+    if (found == merges_.end()) return std::nullopt;
+    return MergeChoice{static_cast<double>(found->second.rank), found->second.merged};
+  });
   for (std::size_t i = 0; i != kNoSymbol; i = symbols[i].next) ids.push_back(symbols[i].token);
-}
-
-// A heap keeps a word of n bytes at n log n: without it one unbroken megabyte would take hours.
-void BpeTokenizer::merge_symbols(std::vector<BpeSymbol>& symbols) const {
-  std::vector<BpeCandidate> storage;
-  storage.reserve(symbols.size());
-  std::priority_queue<BpeCandidate> queue(std::less<BpeCandidate>(), std::move(storage));
-  const auto offer = [&](std::size_t left) {
-    if (left == kNoSymbol || symbols[left].next == kNoSymbol) return;
-    const TokenId a = symbols[left].token;
-    const TokenId b = symbols[symbols[left].next].token;
-    const auto found = merges_.find(merge_key(a, b));
-    if (found != merges_.end()) queue.push({found->second.rank, left, a, b, found->second.merged});
-  };
-  for (std::size_t i = 0; i + 1 < symbols.size(); ++i) offer(i);
-  while (!queue.empty()) {
-    const BpeCandidate best = queue.top();
-    queue.pop();
-    BpeSymbol& left = symbols[best.left];
-    if (left.token != best.left_token || left.next == kNoSymbol || symbols[left.next].token != best.right_token)
-      continue;
-    BpeSymbol& right = symbols[left.next];
-    right.token = kNoToken;  // taken out of the list: candidates that name it are stale
-    left.token = best.merged;
-    left.next = right.next;
-    if (left.next != kNoSymbol) symbols[left.next].previous = best.left;
-    offer(best.left);
-    offer(left.previous);
-  }
 }
 
 std::string BpeTokenizer::decode(const TokenIds& ids) const {

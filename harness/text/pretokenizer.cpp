@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include "harness/core/error.h"
@@ -23,19 +26,68 @@ constexpr const char* kLlama3Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// o200k: words end where capitals begin again.
+constexpr const char* kGpt4oPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kTekkenPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kThreeDigitsPattern = R"(\p{N}{1,3})";
+constexpr const char* kHanKanaPattern = R"([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
+constexpr const char* kDeepSeek3Pattern =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kCjkPattern = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+constexpr const char* kPunctuationPattern = R"([!-/:-@\[-`{-~\p{P}])";
+// Falcon looks for digits among the spelled bytes, where superscripts and fractions of Latin-1 are some.
+constexpr const char* kByteDigitsPattern = "[0-9\xB2\xB3\xB9\xBC-\xBE]+";
 
-/// Patterns are applied one after the other: the pieces of one are the texts of the next.
 struct PretokenizerRecipe {
   const char* name;
-  std::vector<const char*> patterns;
+  std::vector<SplitStep> steps;
   bool takes_whole_words;
 };
 
 const std::vector<PretokenizerRecipe>& pretokenizer_recipes() {
+  const auto isolated = [](std::initializer_list<const char*> patterns) {
+    std::vector<SplitStep> steps;
+    for (const char* pattern : patterns) steps.push_back({pattern});
+    return steps;
+  };
+  static const std::vector<SplitStep> gpt2 = isolated({kGpt2Pattern});
+  static const std::vector<SplitStep> digits = isolated({kOneDigitPattern, kGpt2Pattern});
+  static const std::vector<SplitStep> llama3 = isolated({kLlama3Pattern});
+  static const std::vector<SplitStep> qwen2 = isolated({kQwen2Pattern});
+  static const std::vector<SplitStep> gpt4o = isolated({kGpt4oPattern});
+  static const std::vector<SplitStep> falcon{{kPunctuationPattern, SplitBehavior::kContiguous, false, false},
+                                             {kGpt2Pattern},
+                                             {kByteDigitsPattern, SplitBehavior::kIsolated, false, true},
+                                             {"[0-9][0-9][0-9]", SplitBehavior::kIsolated, false, true}};
   static const std::vector<PretokenizerRecipe> recipes{
-      {"gpt-2", {kGpt2Pattern}, false},     {"llama-bpe", {kLlama3Pattern}, true},
-      {"llama-v3", {kLlama3Pattern}, true}, {"llama3", {kLlama3Pattern}, true},
-      {"qwen2", {kQwen2Pattern}, false},    {"smollm", {kOneDigitPattern, kGpt2Pattern}, false}};
+      {"chatglm-bpe", llama3, false},
+      {"codeshell", digits, false},
+      {"command-r", digits, false},
+      {"dbrx", llama3, false},
+      {"deepseek-coder", isolated({"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjkPattern, kOneDigitPattern}), false},
+      {"deepseek-r1-qwen", qwen2, false},
+      {"deepseek-v3", isolated({kThreeDigitsPattern, kHanKanaPattern, kDeepSeek3Pattern}), false},
+      {"exaone", digits, false},
+      {"falcon", falcon, false},
+      {"glm4", llama3, false},
+      {"gpt-2", gpt2, false},
+      {"gpt-4o", gpt4o, false},
+      {"llama-bpe", llama3, true},
+      {"llama-v3", llama3, true},
+      {"llama3", llama3, true},
+      {"llama4", gpt4o, false},
+      {"mpt", gpt2, false},
+      {"olmo", gpt2, false},
+      {"phi-2", gpt2, false},
+      {"qwen2", qwen2, false},
+      {"refact", digits, false},
+      {"smaug-bpe", llama3, false},
+      {"smollm", digits, false},
+      {"stablelm2", qwen2, false},
+      {"starcoder", digits, false},
+      {"tekken", isolated({kTekkenPattern}), true}};
   return recipes;
 }
 
@@ -43,68 +95,163 @@ const std::vector<PretokenizerRecipe>& pretokenizer_recipes() {
 using PatternPtr = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
 using MatchPtr = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
 
-PatternPtr compile_pattern(const char* pattern) {
+/// A step ready to run.
+struct CompiledSplit {
+  PatternPtr code;
+  SplitBehavior behavior;
+  bool invert;
+};
+
+std::string pcre_message(int error) {
+  PCRE2_UCHAR text[160] = {};
+  pcre2_get_error_message(error, text, sizeof(text));
+  return reinterpret_cast<const char*>(text);
+}
+
+PatternPtr compile_pattern(const SplitStep& step, const std::string& where) {
+  const std::string& pattern = step.pattern;
   int error = 0;
   PCRE2_SIZE offset = 0;
-  PatternPtr code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
-                                &error, &offset, nullptr),
+  PatternPtr code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                step.bytes ? 0U : PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr),
                   &pcre2_code_free);
-  FATHOM_CHECK(code != nullptr, fmt::format("PCRE2 error {} at {} of a pre-tokenizer pattern", error, offset));
+  if (code == nullptr) {
+    throw DataError(
+        fmt::format("{}: pre-tokenizer pattern '{}': {} at byte {}", where, pattern, pcre_message(error), offset));
+  }
   // Without JIT support the interpreter does the same work, slower.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   return code;
 }
 
-// Appends the matches in `text` and what stands between them.
-void split_by_pattern(const pcre2_code* code, pcre2_match_data* match, std::string_view text,
-                      std::vector<std::string_view>& out) {
-  const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  std::size_t at = 0;
-  while (at < text.size()) {
-    int found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, nullptr);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, nullptr);
-    }
-    if (found == PCRE2_ERROR_NOMATCH) break;
-    FATHOM_CHECK(found > 0, fmt::format("PCRE2 error {} while splitting a text of {} bytes", found, text.size()));
-    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match);
-    FATHOM_CHECK(bounds[1] > at, "a pre-tokenizer pattern matched nothing");
-    if (bounds[0] > at) out.push_back(text.substr(at, bounds[0] - at));
-    out.push_back(text.substr(bounds[0], bounds[1] - bounds[0]));
-    at = bounds[1];
-  }
-  if (at < text.size()) out.push_back(text.substr(at));
-}
-
-// Runs of well-formed UTF-8, and every other byte alone.
-struct Utf8Run {
+/// A part of a text that a pattern matches, or that lies between two matches.
+struct SplitPart {
   std::string_view text;
-  bool valid;
+  bool is_match;
 };
 
-std::vector<Utf8Run> utf8_runs(std::string_view text) {
-  if (is_valid_utf8(text)) return {{text, true}};
-  std::vector<Utf8Run> runs;
-  std::size_t begin = 0;
-  std::size_t at = 0;
+/// Bounds the work on one match: patterns come from files, and some take time exponential in the text.
+pcre2_match_context* bounded_work() {
+  static const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context = [] {
+    constexpr std::uint32_t kMostSteps = 2'000'000;
+    std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> made(pcre2_match_context_create(nullptr),
+                                                                                   &pcre2_match_context_free);
+    FATHOM_CHECK(made != nullptr, "PCRE2 has no memory for a match context");
+    pcre2_set_match_limit(made.get(), kMostSteps);
+    return made;
+  }();
+  return context.get();
+}
+
+/// Where the next match begins and ends; nothing if there is none. Matches of nothing are passed over.
+bool find_match(const pcre2_code* code, pcre2_match_data* match, std::string_view text, std::size_t at,
+                std::size_t& begin, std::size_t& end) {
+  const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   while (at < text.size()) {
-    const Utf8Char c = decode_utf8(text, at);
-    if (!c.valid) {
-      if (at > begin) runs.push_back({text.substr(begin, at - begin), true});
-      runs.push_back({text.substr(at, 1), false});
-      begin = at + 1;
+    int found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, bounded_work());
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
+      found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, bounded_work());
     }
-    at += c.size_bytes;
+    if (found == PCRE2_ERROR_NOMATCH) return false;
+    if (found < 0) {
+      throw DataError(
+          fmt::format("a pre-tokenizer pattern fails on a text of {} bytes: {}", text.size(), pcre_message(found)));
+    }
+    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match);
+    begin = bounds[0];
+    end = bounds[1];
+    if (end > begin && begin >= at) return true;
+    at = std::max(at, end) + 1;  // \K and look-behind can give odd bounds
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
   }
-  if (at > begin) runs.push_back({text.substr(begin), true});
-  return runs;
+  return false;
+}
+
+std::vector<SplitPart> find_parts(const CompiledSplit& split, pcre2_match_data* match, std::string_view text) {
+  std::vector<SplitPart> parts;
+  std::size_t at = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (find_match(split.code.get(), match, text, at, begin, end)) {
+    if (begin > at) parts.push_back({text.substr(at, begin - at), split.invert});
+    parts.push_back({text.substr(begin, end - begin), !split.invert});
+    at = end;
+  }
+  if (at < text.size()) parts.push_back({text.substr(at), split.invert});
+  return parts;
+}
+
+/// The two as one: `left` ends where `right` begins.
+std::string_view joined(std::string_view left, std::string_view right) {
+  return {left.data(), left.size() + right.size()};
+}
+
+void append_merged_with_previous(const std::vector<SplitPart>& parts, std::vector<std::string_view>& out) {
+  bool after_match = false;
+  bool first = true;
+  for (const SplitPart& part : parts) {
+    if (part.is_match && !after_match && !first) {
+      out.back() = joined(out.back(), part.text);
+    } else {
+      out.push_back(part.text);
+    }
+    after_match = part.is_match;
+    first = false;
+  }
+}
+
+void append_merged_with_next(const std::vector<SplitPart>& parts, std::vector<std::string_view>& out) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    // Of several matches in a row the last goes with what follows.
+    const bool joins = parts[i].is_match && i + 1 < parts.size() && !parts[i + 1].is_match;
+    out.push_back(joins ? joined(parts[i].text, parts[i + 1].text) : parts[i].text);
+    if (joins) ++i;
+  }
+}
+
+void append_contiguous(const std::vector<SplitPart>& parts, std::vector<std::string_view>& out) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && parts[i].is_match == parts[i - 1].is_match) {
+      out.back() = joined(out.back(), parts[i].text);
+    } else {
+      out.push_back(parts[i].text);
+    }
+  }
+}
+
+void apply_split(const CompiledSplit& split, pcre2_match_data* match, std::string_view text,
+                 std::vector<std::string_view>& out) {
+  const std::vector<SplitPart> parts = find_parts(split, match, text);
+  switch (split.behavior) {
+    case SplitBehavior::kIsolated:
+      for (const SplitPart& part : parts) out.push_back(part.text);
+      return;
+    case SplitBehavior::kRemoved:
+      for (const SplitPart& part : parts) {
+        if (!part.is_match) out.push_back(part.text);
+      }
+      return;
+    case SplitBehavior::kMergedWithPrevious:
+      append_merged_with_previous(parts, out);
+      return;
+    case SplitBehavior::kMergedWithNext:
+      append_merged_with_next(parts, out);
+      return;
+    case SplitBehavior::kContiguous:
+      append_contiguous(parts, out);
+      return;
+  }
 }
 
 }  // namespace pretokenizer_detail
 
 struct Pretokenizer::Impl {
-  std::vector<PatternPtr> patterns;
+  std::vector<CompiledSplit> splits;
   bool takes_whole_words = false;
+
+  void add(const SplitStep& step, const std::string& where) {
+    splits.push_back({compile_pattern(step, where), step.behavior, step.invert});
+  }
 };
 
 std::vector<std::string> Pretokenizer::names() {
@@ -116,11 +263,22 @@ std::vector<std::string> Pretokenizer::names() {
 Pretokenizer::Pretokenizer(std::string_view name, const std::string& where) : impl_(std::make_unique<Impl>()) {
   for (const PretokenizerRecipe& recipe : pretokenizer_recipes()) {
     if (name != recipe.name) continue;
-    for (const char* pattern : recipe.patterns) impl_->patterns.push_back(compile_pattern(pattern));
+    for (const SplitStep& step : recipe.steps) impl_->add(step, where);
     impl_->takes_whole_words = recipe.takes_whole_words;
     return;
   }
   throw DataError(fmt::format("{}: pre-tokenizer '{}' is unknown; known: {}", where, name, join(names(), ", ")));
+}
+
+Pretokenizer::Pretokenizer(const std::vector<SplitStep>& steps, const std::string& where)
+    : impl_(std::make_unique<Impl>()) {
+  bool bytes = false;
+  for (const SplitStep& step : steps) {
+    // A byte step may cut a character in two, which a pattern of characters must not see.
+    FATHOM_CHECK(step.bytes || !bytes, "a pattern of characters behind one of bytes");
+    bytes = step.bytes;
+    impl_->add(step, where);
+  }
 }
 
 Pretokenizer::~Pretokenizer() = default;
@@ -135,11 +293,11 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
       continue;
     }
     std::vector<std::string_view> pieces{run.text};
-    for (const PatternPtr& pattern : impl_->patterns) {
-      const MatchPtr match(pcre2_match_data_create_from_pattern(pattern.get(), nullptr), &pcre2_match_data_free);
+    for (const CompiledSplit& split : impl_->splits) {
+      const MatchPtr match(pcre2_match_data_create_from_pattern(split.code.get(), nullptr), &pcre2_match_data_free);
       FATHOM_CHECK(match != nullptr, "PCRE2 has no memory for a match");
       std::vector<std::string_view> parts;
-      for (const std::string_view piece : pieces) split_by_pattern(pattern.get(), match.get(), piece, parts);
+      for (const std::string_view piece : pieces) apply_split(split, match.get(), piece, parts);
       pieces = std::move(parts);
     }
     words.insert(words.end(), pieces.begin(), pieces.end());

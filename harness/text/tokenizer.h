@@ -36,6 +36,8 @@ class Tokenizer {
   virtual std::optional<TokenId> eos() const = 0;
   /// True if the model expects BOS in front of every sequence.
   virtual bool adds_bos() const = 0;
+  /// True if the file wants EOS behind every sequence (an encoder's input); decoders' prompts go without it.
+  virtual bool adds_eos() const { return false; }
   /// True for word-level vocabularies: every blank-separated word is one token, nothing else can be expressed.
   virtual bool closed_vocabulary() const { return false; }
   /// Stable hex hash of everything that shapes encode().

@@ -1,5 +1,7 @@
 #include "harness/text/utf8.h"
 
+#include "harness/core/text_util.h"
+
 namespace fathom::text {
 
 Utf8Char decode_utf8(std::string_view text, std::size_t at) {
@@ -20,6 +22,24 @@ Utf8Char decode_utf8(std::string_view text, std::size_t at) {
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
   if (overlong || surrogate || code > 0x10FFFF) return broken;
   return {code, size, true};
+}
+
+std::vector<Utf8Run> utf8_runs(std::string_view text) {
+  if (is_valid_utf8(text)) return {{text, true}};
+  std::vector<Utf8Run> runs;
+  std::size_t begin = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Utf8Char c = decode_utf8(text, at);
+    if (!c.valid) {
+      if (at > begin) runs.push_back({text.substr(begin, at - begin), true});
+      runs.push_back({text.substr(at, 1), false});
+      begin = at + 1;
+    }
+    at += c.size_bytes;
+  }
+  if (at > begin) runs.push_back({text.substr(begin), true});
+  return runs;
 }
 
 }  // namespace fathom::text

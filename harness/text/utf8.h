@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace fathom::text {
 
@@ -15,5 +16,12 @@ struct Utf8Char {
 
 /// The character at `at`, which is inside the text.
 Utf8Char decode_utf8(std::string_view text, std::size_t at);
+
+/// A stretch of well-formed UTF-8, or one byte that belongs to none.
+struct Utf8Run {
+  std::string_view text;
+  bool valid;
+};
+std::vector<Utf8Run> utf8_runs(std::string_view text);
 
 }  // namespace fathom::text

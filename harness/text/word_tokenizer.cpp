@@ -113,6 +113,10 @@ std::unique_ptr<WordTokenizer> WordTokenizer::from_json(std::string_view json, c
   return tokenizer;
 }
 
+bool WordTokenizer::is_word_json(std::string_view json) {
+  return json.substr(0, 256).find(kWordTokenizerType) != std::string_view::npos;
+}
+
 std::string WordTokenizer::to_json() const {
   nlohmann::ordered_json root;
   root["type"] = kWordTokenizerType;

@@ -34,6 +34,8 @@ class WordTokenizer : public Tokenizer {
   /// \throws ConfigError  for a pool of fewer than 0 or more than 1,000,000 words (digits: 10).
   WordTokenizer(const VocabularySpec& spec, bool add_bos);
 
+  /// True if a tokenizer.json is of this kind; looks at its beginning only.
+  static bool is_word_json(std::string_view json);
   /// Reads back what to_json() wrote. \throws DataError on anything else.
   static std::unique_ptr<WordTokenizer> from_json(std::string_view json, const std::string& where);
   /// The model folder's `tokenizer.json` (type "fathom_words").

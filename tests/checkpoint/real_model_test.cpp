@@ -8,6 +8,7 @@
 #include "harness/checkpoint/gguf_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/shared_dir.h"
 
 namespace fathom::checkpoint {
 namespace {
@@ -65,6 +66,36 @@ TEST_CASE("SmolLM2: tensors equal the golden rows", "[checkpoint][real]") {
     const GgufTensor* tensor = file.find_tensor(row["tensor"].get<std::string>());
     REQUIRE(tensor != nullptr);
     INFO(tensor->name);
+    CHECK(tensor->type->name == row["type"].get<std::string>());
+    const std::int64_t width = tensor->shape.back();
+    const std::int64_t index = row["row"];
+    std::vector<float> values(static_cast<std::size_t>(width));
+    dequantize_range(*tensor->type, tensor->data, index * width, (index + 1) * width, values.data());
+    const auto first = row["first_64"].get<std::vector<double>>();
+    for (std::size_t i = 0; i < first.size(); ++i) CHECK(values[i] == static_cast<float>(first[i]));
+    double sum = 0;
+    for (const float value : values) sum += static_cast<double>(value);
+    CHECK_THAT(sum, Catch::Matchers::WithinAbs(row["sum_float64"].get<double>(), 1e-7));
+    ++run;
+  }
+  CHECK(run == 3);
+}
+
+TEST_CASE("Gemma 3: tensors equal the reference's rows", "[checkpoint][real]") {
+  FATHOM_NEEDS_SHARED("fixtures/real/quant_golden.json");
+  const char* models = std::getenv("FATHOM_MODELS");
+  const std::string path = std::string(models == nullptr ? "" : models) + "/gemma-3-270m-q4_k_m.gguf";
+  if (!std::filesystem::exists(path)) {
+    WARN("SKIPPED: set FATHOM_MODELS to a folder that holds gemma-3-270m-q4_k_m.gguf");
+    return;
+  }
+  const GgufFile file = GgufFile::open(path);
+  int run = 0;
+  for (const auto& row : test::read_json_file(test::shared_path("fixtures/real/quant_golden.json"))["rows"]) {
+    if (row["model_file"] != "gemma-3-270m-q4_k_m.gguf") continue;
+    const GgufTensor* tensor = file.find_tensor(row["tensor"].get<std::string>());
+    REQUIRE(tensor != nullptr);
+    INFO(tensor->name << " " << tensor->type->name);
     CHECK(tensor->type->name == row["type"].get<std::string>());
     const std::int64_t width = tensor->shape.back();
     const std::int64_t index = row["row"];

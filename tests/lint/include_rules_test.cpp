@@ -43,6 +43,7 @@ const std::vector<ThirdParty>& third_parties() {
        true},
       {std::regex("(kainjow/)?mustache\\.hpp"), "mustache", {"reports"}, true},
       {std::regex("pcre2\\.h"), "PCRE2", {"text"}, true},
+      {std::regex("unicode/.*"), "ICU", {"text"}, true},
       {std::regex("(dnnl|oneapi/dnnl).*"), "oneDNN", {"kernels"}, true},
       {std::regex("hwy/.*"), "Highway", {"checkpoint", "kernels"}, true},
       {std::regex("xxhash\\.h"), "xxHash", {"core"}, true},

@@ -226,7 +226,7 @@ TEST_CASE("bpe: a damaged vocabulary is an error that names the file", "[text][b
   CHECK(error_of(bad).find("m.gguf: byte token 10 is spelled") == 0);
   bad = good;
   bad.pretokenizer = "";
-  CHECK(error_of(bad).find("m.gguf: pre-tokenizer '' is unknown; known: gpt-2, ") == 0);
+  CHECK(error_of(bad).find("m.gguf: pre-tokenizer '' is unknown; known: chatglm-bpe, ") == 0);
   CHECK(error_of(BpeVocabulary{{}, {}, {}, "gpt-2", {}, {}, false}) == "m.gguf: the tokenizer has no tokens");
 }
 

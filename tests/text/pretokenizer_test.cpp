@@ -61,10 +61,11 @@ TEST_CASE("pretokenizer: very long runs of blanks and letters are no problem", "
 
 TEST_CASE("pretokenizer: an unknown name is an error that lists the known ones", "[text][pretokenizer][errors]") {
   try {
-    Pretokenizer("gpt-4o", "model.gguf");
+    Pretokenizer("gpt-5", "model.gguf");
     FAIL("nothing was thrown");
   } catch (const fathom::DataError& error) {
-    CHECK(std::string(error.what()) ==
-          "model.gguf: pre-tokenizer 'gpt-4o' is unknown; known: gpt-2, llama-bpe, llama-v3, llama3, qwen2, smollm");
+    const std::string message = error.what();
+    CHECK(message.find("model.gguf: pre-tokenizer 'gpt-5' is unknown; known: chatglm-bpe, codeshell,") == 0);
+    CHECK(message.find(", gpt-2, gpt-4o, llama-bpe,") != std::string::npos);
   }
 }
