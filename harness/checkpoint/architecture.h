@@ -9,32 +9,31 @@
 #include "harness/checkpoint/decoder_config.h"
 #include "harness/checkpoint/gguf_file.h"
 #include "harness/checkpoint/json_reader.h"
+#include "harness/checkpoint/name_map.h"
 #include "harness/core/registry.h"
 
 namespace fathom::checkpoint {
 
-/// One tensor that a checkpoint of this configuration must hold.
-struct TensorRule {
-  std::string canonical;  ///< name in checkpoint.h
-  std::string stored;     ///< name in the file
-  std::vector<std::int64_t> shape;
-};
-
 struct ArchitectureEntry {
-  std::string_view name;  ///< `model_type` of config.json, `general.architecture` of GGUF
+  std::string_view name;       ///< `model_type` of config.json
+  std::string_view gguf_name;  ///< `general.architecture` of GGUF
   std::string_view summary;
   // Null where the family does not come in this form.
   DecoderConfig (*config_from_json)(const JsonObject& config);
   DecoderConfig (*config_from_gguf)(const GgufFile& file);
-  std::vector<TensorRule> (*json_tensors)(const DecoderConfig& config);
-  std::vector<TensorRule> (*gguf_tensors)(const DecoderConfig& config);
-  /// True for tensors that a file may hold and that are read elsewhere or not needed.
-  bool (*is_ignored)(std::string_view stored_name);
+  NameMap (*json_names)(const DecoderConfig& config);
+  NameMap (*gguf_names)(const DecoderConfig& config);
+  /// No checkpoint of the family with the reference's numbers is among the tests.
+  bool unchecked;
   /// Files use the canonical names: every tensor is taken as it is, and the model checks the list. No rules then.
   bool names_are_canonical;
 };
 
 const Registry<ArchitectureEntry>& architectures();
+
+/// True for tensors that files may hold and that are read elsewhere or not needed: tables that the configuration gives,
+/// masks, and the head of a tied model.
+bool is_ignored_tensor(std::string_view stored_name);
 
 /// One entry per line of architectures.inc, defined in architectures/NAME.cpp.
 namespace families {

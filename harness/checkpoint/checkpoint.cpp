@@ -33,6 +33,7 @@ struct StoredTensor {
   std::vector<std::int64_t> shape;
   const StorageType* type = nullptr;
   const std::uint8_t* data = nullptr;
+  TensorRule rule;  ///< how the tensor that is asked for stands in the stored one; its shape is the one above
 };
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
@@ -56,15 +57,17 @@ class MappedCheckpoint : public Checkpoint {
       throw ModelError(fmt::format("model: {}: rows {} to {} of tensor '{}' do not exist; it has {}", where_, row_begin,
                                    row_end, name, n_rows));
     }
-    std::int64_t row_size = 1;
-    for (std::size_t i = 1; i < tensor.shape.size(); ++i) row_size *= tensor.shape[i];
-    dequantize_range(*tensor.type, tensor.data, row_begin * row_size, row_end * row_size, out);
+    read_view(
+        tensor.rule, row_begin, row_end,
+        [&](std::int64_t begin, std::int64_t end, float* values) {
+          dequantize_range(*tensor.type, tensor.data, begin, end, values);
+        },
+        out);
     // Loading would otherwise hold the whole file beside the weights made from it.
-    const auto size_bytes = static_cast<std::size_t>((row_end - row_begin) * row_size / tensor.type->block_values *
-                                                     tensor.type->block_bytes);
-    const auto* begin = reinterpret_cast<const char*>(tensor.data) +
-                        row_begin * row_size / tensor.type->block_values * tensor.type->block_bytes;
-    release_mapped_pages({begin, size_bytes});
+    std::int64_t n_values = 1;
+    for (const std::int64_t size : tensor.rule.stored_shape) n_values *= size;
+    release_mapped_pages({reinterpret_cast<const char*>(tensor.data),
+                          static_cast<std::size_t>(n_values / tensor.type->block_values * tensor.type->block_bytes)});
   }
 
   std::string fingerprint() const override {
@@ -89,26 +92,28 @@ class MappedCheckpoint : public Checkpoint {
   virtual std::vector<std::string_view> mapped_parts() const = 0;
 
   /// Gives every tensor its canonical name. \throws ModelError  for a missing, surplus or wrongly shaped one.
-  void adopt(const StoredTensors& found, const std::vector<TensorRule>& rules, const ArchitectureEntry& family) {
+  void adopt(const StoredTensors& found, std::vector<TensorRule> rules, const ArchitectureEntry& family) {
     if (family.names_are_canonical) {
-      for (const auto& [name, tensor] : found) add(name, tensor);
+      for (const auto& [name, tensor] : found) add(whole_tensor(name, tensor.shape), tensor);
       return;
     }
+    const auto rename = renaming(found, rules);
     std::set<std::string, std::less<>> known;
-    for (const TensorRule& rule : rules) {
+    for (TensorRule& rule : rules) {
+      rule.stored = rename(rule.stored);
       known.insert(rule.stored);
       const auto entry = found.find(rule.stored);
       if (entry == found.end()) {
         throw ModelError(fmt::format("model: {} has no tensor '{}' ({})", where_, rule.stored, rule.canonical));
       }
-      if (entry->second.shape != rule.shape) {
+      if (entry->second.shape != rule.stored_shape) {
         throw ModelError(fmt::format("model: {}: tensor '{}' has shape {}, the configuration asks for {}", where_,
-                                     rule.stored, shape_text(entry->second.shape), shape_text(rule.shape)));
+                                     rule.stored, shape_text(entry->second.shape), shape_text(rule.stored_shape)));
       }
-      add(rule.canonical, entry->second);
+      add(rule, entry->second);
     }
     for (const auto& [name, tensor] : found) {
-      if (known.count(name) != 0 || family.is_ignored(name)) continue;
+      if (known.count(name) != 0 || is_ignored_tensor(name) || is_other_part(rules, name)) continue;
       throw ModelError(fmt::format("model: {}: tensor '{}' is unknown to architecture {}", where_, name, family.name));
     }
   }
@@ -119,13 +124,51 @@ class MappedCheckpoint : public Checkpoint {
   }
 
  private:
-  void add(const std::string& canonical, const StoredTensor& tensor) {
+  /// What the file calls a tensor, as the first one shows: files of a bare model leave out the model's name inside the
+  /// class ("transformer.", "model."), and models of several parts call their decoder language_model.
+  static std::function<std::string(const std::string&)> renaming(const StoredTensors& found,
+                                                                 const std::vector<TensorRule>& rules) {
+    const auto same = [](const std::string& name) { return name; };
+    if (rules.empty()) return same;
+    const std::string& first = rules.front().stored;
+    const std::string prefix = first.substr(0, first.find('.') + 1);
+    const auto without = [prefix](const std::string& name) {
+      return starts_with(name, prefix) ? name.substr(prefix.size()) : name;
+    };
+    const auto in_front = [](const std::string& name) { return "language_model." + name; };
+    const auto inside = [prefix](const std::string& name) {
+      return starts_with(name, prefix) ? prefix + "language_model." + name.substr(prefix.size()) : name;
+    };
+    for (const std::function<std::string(const std::string&)>& rename :
+         {std::function<std::string(const std::string&)>(same), {without}, {in_front}, {inside}}) {
+      if (found.count(rename(first)) != 0) return rename;
+    }
+    return same;
+  }
+
+  /// True for what does not belong to the decoder of a model of several parts.
+  static bool is_other_part(const std::vector<TensorRule>& rules, const std::string& name) {
+    const std::string& first = rules.front().stored;
+    const std::size_t end = first.find("language_model.");
+    return end != std::string::npos && !starts_with(name, first.substr(0, end) + "language_model.");
+  }
+
+  static TensorRule whole_tensor(const std::string& name, const std::vector<std::int64_t>& shape) {
+    TensorRule rule;
+    rule.canonical = rule.stored = name;
+    rule.shape = rule.stored_shape = shape;
+    rule.view.row_stride = 1;
+    for (std::size_t i = 1; i < shape.size(); ++i) rule.view.row_stride *= shape[i];
+    return rule;
+  }
+
+  void add(const TensorRule& rule, const StoredTensor& tensor) {
     if (tensor.type->dequantize == nullptr) {
       throw ModelError(fmt::format("model: {}: weights '{}' have type {}, which is not supported; supported: {}",
-                                   where_, canonical, tensor.type->name, join(supported_storage_types(), ", ")));
+                                   where_, rule.canonical, tensor.type->name, join(supported_storage_types(), ", ")));
     }
-    infos_.push_back({canonical, tensor.shape, std::string(tensor.type->name)});
-    stored_.emplace(canonical, tensor);
+    infos_.push_back({rule.canonical, rule.shape, std::string(tensor.type->name)});
+    stored_.emplace(rule.canonical, StoredTensor{rule.shape, tensor.type, tensor.data, rule});
   }
 
   std::string where_;
@@ -149,14 +192,27 @@ const ArchitectureEntry& gguf_decoder(const GgufFile& file) {
   std::vector<std::string> runnable;
   for (const ArchitectureEntry& entry : architectures().entries()) {
     if (entry.config_from_gguf == nullptr) continue;
-    if (entry.name == *name) return entry;
-    runnable.emplace_back(entry.name);
+    if (entry.gguf_name == *name) return entry;
+    runnable.emplace_back(entry.gguf_name);
   }
   file.fail("general.architecture",
             cannot_run(std::string(*name), find_gguf_family(*name) ? kInspectOnly : kUnknown, runnable));
 }
 
-const ArchitectureEntry& json_decoder(const JsonObject& config) {
+/// The object that describes the decoder, with what a model of several parts says of it outside.
+JsonObject decoder_part(const JsonObject& config) {
+  const HfFamily* family = find_hf_family(config.required_text("model_type"));
+  if (family == nullptr || family->text_model_type.empty()) return config;
+  std::string model_type;
+  const JsonObject part = hf_decoder_object(config, model_type);
+  const auto tied = config.flag("tie_word_embeddings");
+  const std::string outside = fmt::format(R"({{"model_type": "{}"{}}})", model_type,
+                                          tied ? fmt::format(R"(, "tie_word_embeddings": {})", *tied) : "");
+  return part.with_defaults(JsonObject::parse(outside, config.where(), kConfigMaxDepth));
+}
+
+const ArchitectureEntry& json_decoder(const JsonObject& file) {
+  const JsonObject config = decoder_part(file);
   const std::string name = config.required_text("model_type");
   std::vector<std::string> runnable;
   for (const ArchitectureEntry& entry : architectures().entries()) {
@@ -194,9 +250,9 @@ class GgufCheckpoint : public MappedCheckpoint {
       : MappedCheckpoint(file.where(), gguf_decoder(file).config_from_gguf(file)), file_(std::move(file)) {
     set_default_name(file_stem(where()));
     StoredTensors stored;
-    for (const GgufTensor& tensor : file_.tensors()) stored[tensor.name] = {tensor.shape, tensor.type, tensor.data};
+    for (const GgufTensor& tensor : file_.tensors()) stored[tensor.name] = {tensor.shape, tensor.type, tensor.data, {}};
     const ArchitectureEntry& family = gguf_decoder(file_);
-    adopt(stored, family.gguf_tensors(config()), family);
+    adopt(stored, map_tensors(config(), family.gguf_names(config())), family);
   }
 
   GgufFile file_;
@@ -226,16 +282,18 @@ class FolderCheckpoint : public MappedCheckpoint {
 
  private:
   FolderCheckpoint(const std::string& folder, const JsonObject& config)
-      : MappedCheckpoint(folder, json_decoder(config).config_from_json(config)),
+      : MappedCheckpoint(folder, json_decoder(config).config_from_json(decoder_part(config))),
         config_text_(config.dump()),
         weights_(SafetensorsShards::open(folder)) {
     set_default_name(folder_name(folder));
     StoredTensors stored;
     for (const SafetensorsTensor* tensor : weights_.tensors()) {
-      stored[tensor->name] = {tensor->shape, tensor->type, tensor->data};
+      stored[tensor->name] = {tensor->shape, tensor->type, tensor->data, {}};
     }
     const ArchitectureEntry& family = json_decoder(config);
-    adopt(stored, family.json_tensors != nullptr ? family.json_tensors(this->config()) : std::vector<TensorRule>{},
+    adopt(stored,
+          family.json_names != nullptr ? map_tensors(this->config(), family.json_names(this->config()))
+                                       : std::vector<TensorRule>{},
           family);
   }
 
@@ -265,6 +323,20 @@ const Registry<ArchitectureEntry>& architectures() {
 #undef FATHOM_ARCHITECTURE
                                                                     });
   return registry;
+}
+
+bool is_ignored_tensor(std::string_view name) {
+  for (const char* exact :
+       {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight", "lm_head.weight",
+        "embed_out.weight", "output.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}) {
+    if (name == exact) return true;
+  }
+  for (const char* end :
+       {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias",
+        ".rope_freqs.weight", ".slope_rate", ".query_decay", ".key_decay", ".diagonal_decay"}) {
+    if (ends_with(name, end)) return true;
+  }
+  return false;
 }
 
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {

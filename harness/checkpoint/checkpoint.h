@@ -14,12 +14,8 @@
 
 namespace fathom::checkpoint {
 
-/// Canonical tensor names (row-major, [out, in] for matrices), whatever the file calls them:
-///   token_embedding [vocab, d_model] · position_embedding [positions, d_model] · final_norm.weight/.bias · head.weight
-///   [vocab, d_model] (absent if tied) layers.N.attention_norm.weight/.bias · layers.N.attention.{q,k,v,o}.weight/.bias
-///   · layers.N.mlp_norm.weight/.bias layers.N.mlp.{gate,up,down}.weight/.bias · layers.N.position.* (the scheme's own
-///   parameters)
-/// Query and key rows stand in the layout that PositionSpec.layout says.
+/// Tensors have the canonical names of harness/checkpoint/decoder_tensors.h, whatever the file calls them, row-major,
+/// [out, in] for matrices. Query and key rows stand in the layout that PositionSpec.layout says.
 struct TensorInfo {
   std::string name;  ///< canonical
   std::vector<std::int64_t> shape;

@@ -135,6 +135,11 @@ std::string_view to_string(RotarySide side) {
   return side == RotarySide::kPrefix ? "prefix" : "suffix";
 }
 
+std::int64_t remembered_width(const DecoderConfig& config, const LayerSpec& layer) {
+  if (layer.linear && layer.linear->kind == LinearKind::kMlstm) return 2 * layer.n_heads;
+  return layer.conv_width > 0 ? 2 * layer.n_kv_heads * layer.d_head + 2 * config.d_model : 0;
+}
+
 rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int64_t seq_len) {
   if (position.rotary_dim == 0) return {};
   const auto scaling = make_scaling(position.scaling);

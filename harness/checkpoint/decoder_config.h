@@ -57,7 +57,70 @@ struct PositionSpec {
 };
 
 enum class NormKind { kRms, kLayer };
-enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
+enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kReluSquared };
+
+/// Normalisation of queries and keys before rotation.
+enum class QkNorm {
+  kNone,
+  kPerHead,     ///< over d_head, one weight for all heads
+  kPerHeadOwn,  ///< over d_head, weights of its own for every head
+  kWhole,       ///< over the whole projection
+  kUnit         ///< over d_head, to a mean square of 1, no weights
+};
+
+/// Which experts a token takes, and with what weights.
+enum class RouterKind {
+  kSoftmaxThenTop,  ///< softmax over all experts, then the best
+  kTopThenSoftmax,  ///< the best logits, softmax among them
+  kSigmoid,         ///< a sigmoid each; a learned correction counts for the choice only
+  kSigmoidOnInput   ///< the sigmoid of the chosen logit multiplies the expert's input, not its output
+};
+
+/// A mixture of experts in place of the MLP.
+struct MoeSpec {
+  std::int64_t n_experts = 0;
+  std::int64_t n_always = 0;  ///< further experts that every token takes, weighted by the router as the chosen are
+  std::int64_t n_chosen = 0;
+  std::int64_t d_ff = 0;         ///< of one expert
+  std::int64_t d_ff_shared = 0;  ///< of the expert that every token takes; 0 = none
+  RouterKind router = RouterKind::kSoftmaxThenTop;
+  bool router_bias = false;
+  bool router_correction = false;
+  bool expert_bias = false;
+  bool shared_gate = false;          ///< the shared expert is weighted by a sigmoid of its own
+  bool renormalise = false;          ///< the chosen weights sum to 1
+  double scale = 1;                  ///< on the chosen weights
+  std::int64_t n_groups = 1;         ///< experts stand in groups of equal size
+  std::int64_t n_chosen_groups = 1;  ///< only those of the best groups can be chosen
+  std::int64_t group_best = 1;       ///< a group's score: the sum of its so many best
+  double clamp = 0;  ///< above 0: gpt-oss's (up + 1) gate sigmoid(sharpness gate), gate and up cut off there
+  double clamp_sharpness = 1.702;
+};
+
+/// Keys and values from a latent vector (DeepSeek's MLA); the last d_rope channels of a head rotate, and their keys are
+/// the same for all heads. LayerSpec::d_head is d_nope + d_rope.
+struct LatentSpec {
+  std::int64_t q_rank = 0;  ///< 0: queries come straight from the hidden state
+  std::int64_t kv_rank = 0;
+  std::int64_t d_rope = 0;
+  std::int64_t d_value = 0;
+  double norm_eps = 1e-6;
+};
+
+enum class LinearKind {
+  kLightning,  ///< MiniMax: fixed slopes by head, activated projections
+  kMlstm       ///< xLSTM: input and forget gates made from the hidden state
+};
+
+/// Attention without softmax whose weights fade with the distance; a norm and a sigmoid gate follow. LinearKind says
+/// how they fade, harness/model/linear_attention.h the formulas.
+struct LinearSpec {
+  LinearKind kind = LinearKind::kLightning;
+  double slope_factor = 1;  ///< kLightning
+  double norm_eps = 1e-6;
+  std::int64_t d_key = 0;   ///< kMlstm: width of queries and keys, at most d_head, which is that of the values
+  double gate_softcap = 0;  ///< kMlstm
+};
 
 struct LayerSpec {
   std::int64_t n_heads = 0;
@@ -68,13 +131,32 @@ struct LayerSpec {
   std::optional<std::int64_t> chunk;    ///< key j visible iff j <= i and j / chunk == i / chunk
   bool softmax_attention = true;        ///< false: linear attention or a state-space layer, which no scheme acts on
   std::optional<double> softmax_scale;  ///< nothing = 1 / sqrt(d_head)
+  double softcap = 0;                   ///< scores become cap tanh(score / cap); 0 = none
+  bool sinks = false;                   ///< a learned logit a head that takes part in the softmax and has no value
+  bool qk_norm = true;                  ///< false: this layer goes without DecoderConfig::qk_norm
+  std::optional<MoeSpec> moe;           ///< in place of the MLP
+  std::optional<LatentSpec> latent;
+  std::optional<LinearSpec> linear;  ///< in place of softmax attention
+  /// Above 0: to keys, values, and what attention and MLP add, a causal convolution over so many tokens is added.
+  std::int64_t conv_width = 0;
+  double attention_carried = 1, attention_added = 1;  ///< x becomes carried x + added attention(x), where
+  double mlp_carried = 1, mlp_added = 1;              ///< DecoderConfig::residual_after_norm says so
   PositionSpec position;
+};
+
+/// The encoder of an encoder-decoder: layers of the decoder's shape that see everything, with T5's bias in both
+/// directions; every decoder layer attends to its result besides.
+struct EncoderSpec {
+  std::int64_t n_layers = 0;
+  std::int64_t n_buckets = 0;
+  std::int64_t max_distance = 0;
 };
 
 struct DecoderConfig {
   std::string name;
   std::string architecture;  ///< "llama", …; "fathom" for models trained here
   std::int64_t vocab_size = 0;
+  std::int64_t stored_vocab = 0;  ///< rows of embedding and head in the file, where only the first vocab_size are used
   std::int64_t d_model = 0;
   std::vector<LayerSpec> layers;
   std::int64_t claimed_context = 0;             ///< declared by the maker
@@ -89,10 +171,29 @@ struct DecoderConfig {
   bool attention_out_bias = false;
   bool mlp_bias = false;
   bool tied_head = false;
+  bool head_bias = false;
+  std::optional<EncoderSpec> encoder;
+  bool mlp_scale = false;  ///< a learned number multiplies what the MLP adds, or the weights of the experts
+
+  bool pre_norm = true;              ///< a norm before attention and MLP
+  bool post_norm = false;            ///< a norm after attention and MLP, before the sum
+  bool embedding_norm = false;       ///< a norm after the embedding
+  bool parallel_residual = false;    ///< x + attention(norm x) + mlp(norm x)
+  bool shared_norm = false;          ///< where it is parallel: attention and MLP share one norm
+  bool residual_after_norm = false;  ///< what is carried past attention and MLP is their normalised input
+  QkNorm qk_norm = QkNorm::kNone;
+  double qkv_clip = 0;  ///< queries, keys and values are cut off at +- this; 0 = none
+  double embedding_multiplier = 1;
+  double residual_multiplier = 1;  ///< on what attention and MLP add
+  double logit_multiplier = 1;
+  double logit_softcap = 0;  ///< logits become cap tanh(logit / cap); 0 = none
   std::vector<std::string> warnings;
 
   std::int64_t n_layers() const { return static_cast<std::int64_t>(layers.size()); }
 };
+
+/// Numbers that a layer remembers of every token besides its key and value: inputs of convolutions, gates.
+std::int64_t remembered_width(const DecoderConfig& config, const LayerSpec& layer);
 
 /// The frequency list in force for one layer at a sequence length; empty list where nothing rotates. Under kFrozen it
 /// is the list of the frozen length; under kHf that of a model that has seen nothing longer.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/checkpoint/hf_family.h"
 #include "harness/checkpoint/hf_positions.h"
 #include "harness/core/text_util.h"
 
@@ -14,46 +15,131 @@ constexpr std::int64_t kHfDecoderMaxSize = std::int64_t{1} << 28;
 constexpr std::int64_t kHfDecoderMaxLayers = 4096;
 constexpr std::int64_t kHfDecoderMaxContext = std::int64_t{1} << 40;
 
-Activation read_hf_activation(const JsonObject& config) {
-  const std::string name = config.text("hidden_act").value_or("silu");
-  if (name == "silu" || name == "swish") return Activation::kSilu;
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::kGeluTanh;
-  if (name == "relu") return Activation::kRelu;
-  config.fail("hidden_act",
-              fmt::format("= '{}' is not supported; supported: silu, gelu, gelu_new, gelu_pytorch_tanh, relu", name));
+/// Keys by which some family changes what it computes. In a file of a family that does not read them, transformers
+/// would ignore them in silence.
+constexpr const char* kComputationKeys[] = {"add_cross_attention",
+                                            "apply_residual_connection_post_layernorm",
+                                            "attention_bias",
+                                            "attention_multiplier",
+                                            "attention_out_bias",
+                                            "attention_sink_bias",
+                                            "attn_config",
+                                            "attn_logit_softcapping",
+                                            "attn_output_gate",
+                                            "bias",
+                                            "clip_qkv",
+                                            "cross_attention_layers",
+                                            "decoder_sparse_step",
+                                            "dim_model_base",
+                                            "embedding_multiplier",
+                                            "final_logit_softcapping",
+                                            "first_k_dense_replace",
+                                            "is_encoder_decoder",
+                                            "kv_lora_rank",
+                                            "layer_norm_elementwise_affine",
+                                            "logit_scale",
+                                            "logits_scaling",
+                                            "mlp_bias",
+                                            "mlp_only_layers",
+                                            "multi_query",
+                                            "n_routed_experts",
+                                            "n_shared_experts",
+                                            "new_decoder_architecture",
+                                            "num_experts",
+                                            "num_kv_shared_layers",
+                                            "num_local_experts",
+                                            "parallel_attn",
+                                            "q_lora_rank",
+                                            "qk_layernorm",
+                                            "qk_norm",
+                                            "quantization_config",
+                                            "query_pre_attn_scalar",
+                                            "residual_multiplier",
+                                            "scale_depth",
+                                            "scale_emb",
+                                            "scale_embedding",
+                                            "shared_intermediate_size",
+                                            "swiglu_limit",
+                                            "use_bias",
+                                            "use_bidirectional_attention",
+                                            "use_parallel_residual",
+                                            "use_post_norm",
+                                            "use_qk_norm",
+                                            "use_qkv_bias"};
+
+JsonObject decoder_json(const JsonObject& file) {
+  const HfFamily* family = find_hf_family(file.required_text("model_type"));
+  JsonObject named = family == nullptr ? file : file.with_names(family->names);
+  return family != nullptr && family->defaults ? named.with_defaults(*family->defaults) : named;
+}
+
+void check_class(const JsonObject& config, const std::string& class_name) {
+  const auto classes = config.text_list("architectures");
+  if (!classes || classes->empty()) return;
+  if (std::find(classes->begin(), classes->end(), class_name) != classes->end()) return;
+  config.fail("architectures", fmt::format("= {} does not belong to model_type '{}', whose class is {}",
+                                           join(*classes, ", "), config.required_text("model_type"), class_name));
+}
+
+bool has_positions_of_its_own(const JsonObject& config) {
+  const HfFamily* family = find_hf_family(config.required_text("model_type"));
+  return family == nullptr || (family->scheme != "alibi" && family->scheme != "t5" && family->layers != "no_softmax");
 }
 
 }  // namespace
 
-DecoderConfig read_hf_decoder(const JsonObject& config) {
-  for (const char* key : {"hidden_size", "num_attention_heads"}) config.required_integer(key, 1, kHfDecoderMaxSize);
-  config.required_integer("num_hidden_layers", 1, kHfDecoderMaxLayers);
-  config.required_integer("max_position_embeddings", 1, kHfDecoderMaxContext);
-  DecoderConfig out = resolve_hf_positions(config);
-  out.vocab_size = config.required_integer("vocab_size", 1, kHfDecoderMaxSize);
-  out.norm_eps = config.required_positive("rms_norm_eps");
-  out.activation = read_hf_activation(config);
-  out.tied_head = config.flag("tie_word_embeddings").value_or(false);
-  const std::int64_t d_ff = config.required_integer("intermediate_size", 1, kHfDecoderMaxSize);
-  for (LayerSpec& layer : out.layers) layer.d_ff = d_ff;
-  return out;
+Activation parse_hf_activation(const JsonObject& config, std::string_view key, const std::string& name) {
+  if (name == "silu" || name == "swish") return Activation::kSilu;
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::kGeluTanh;
+  if (name == "relu") return Activation::kRelu;
+  if (name == "relu2") return Activation::kReluSquared;
+  config.fail(
+      key,
+      fmt::format("= '{}' is not supported; supported: silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2", name));
 }
 
-void refuse_foreign_keys(const JsonObject& config, const std::string& class_name,
-                         const std::vector<std::string>& foreign_keys) {
-  if (const auto classes = config.text_list("architectures"); classes && !classes->empty()) {
-    if (std::find(classes->begin(), classes->end(), class_name) == classes->end()) {
-      config.fail("architectures", fmt::format("= {} does not belong to model_type '{}', whose class is {}",
-                                               join(*classes, ", "), config.required_text("model_type"), class_name));
-    }
+HfDecoder::HfDecoder(const JsonObject& file, const HfKeys& keys) : json_(decoder_json(file)) {
+  check_class(json_, keys.class_name);
+  for (const char* key : {"hidden_size", "num_attention_heads"}) size(key);
+  json_.required_integer("num_hidden_layers", 1, kHfDecoderMaxLayers);
+  if (has_positions_of_its_own(json_)) json_.required_integer("max_position_embeddings", 1, kHfDecoderMaxContext);
+  config = resolve_hf_positions(file, &unread_positions_);
+  config.vocab_size = size("vocab_size");
+  config.norm_eps = keys.default_norm_eps > 0 ? json_.positive_or(keys.norm_eps, keys.default_norm_eps)
+                                              : json_.required_positive(keys.norm_eps);
+  config.activation =
+      parse_hf_activation(json_, keys.activation, json_.text(keys.activation).value_or(keys.default_activation));
+  config.tied_head = flag("tie_word_embeddings", keys.tied);
+  const std::int64_t d_ff = keys.default_d_ff > 0
+                                ? json_.integer_or(keys.d_ff, keys.default_d_ff * config.d_model, 1, kHfDecoderMaxSize)
+                                : size(keys.d_ff);
+  for (LayerSpec& layer : config.layers) layer.d_ff = d_ff;
+}
+
+std::int64_t HfDecoder::size(const char* key) const {
+  return json_.required_integer(key, 1, kHfDecoderMaxSize);
+}
+
+void HfDecoder::must_be(const char* key, bool value) const {
+  const auto given = json_.flag(key);
+  if (!given || *given == value) return;
+  json_.fail(key, fmt::format("= {} is not supported by this build; only {} is", *given, value));
+}
+
+DecoderConfig HfDecoder::finish() {
+  std::vector<std::string> suspects = unread_positions_;
+  for (const std::string& key : json_.unread_keys()) {
+    if (std::find(std::begin(kComputationKeys), std::end(kComputationKeys), key) != std::end(kComputationKeys))
+      suspects.push_back(key);
   }
-  for (const std::string& key : foreign_keys) {
-    if (config.is_off(key)) continue;
-    config.fail(key, fmt::format("is set, but the decoder of model_type '{}' has no such thing; it would be silently "
-                                 "ignored. Remove the key or correct model_type",
-                                 config.required_text("model_type")));
+  for (const std::string& key : suspects) {
+    if (json_.is_off(key)) continue;
+    json_.fail(key, fmt::format("is set, but the decoder of model_type '{}' has no such thing; it would be silently "
+                                "ignored. Remove the key or correct model_type",
+                                json_.required_text("model_type")));
   }
+  return std::move(config);
 }
 
 }  // namespace fathom::checkpoint

@@ -130,12 +130,20 @@ std::int64_t read_layer_count(const JsonObject& config, std::vector<std::string>
   return 1;
 }
 
-void warn_unread_keys(const JsonObject& config, const std::string& model_type, std::vector<std::string>& warnings) {
+/// Keys of kPositionKeys that are set and that nobody asked for.
+std::vector<std::string> unread_position_keys(const JsonObject& config) {
   const std::vector<std::string> unread = config.unread_keys();
+  std::vector<std::string> out;
   for (const char* key : kPositionKeys) {
-    if (config.is_off(key) || std::find(unread.begin(), unread.end(), key) == unread.end()) continue;
-    warnings.push_back(fmt::format("{}: {} is not used by model_type {}", config.where(), key, model_type));
+    if (!config.is_off(key) && std::find(unread.begin(), unread.end(), key) != unread.end()) out.emplace_back(key);
   }
+  return out;
+}
+
+/// Files may hold these in the spelling of both versions, of which one is read.
+bool has_two_spellings(const std::string& key) {
+  return starts_with(key, "rope_theta") || starts_with(key, "rope_scaling") || starts_with(key, "rope_parameters") ||
+         key == "partial_rotary_factor" || key == "rope_pct" || key == "rotary_pct" || key == "rotary_emb_base";
 }
 
 void warn_mostly_nope(const DecoderConfig& config, const JsonObject& json, std::vector<std::string>& warnings) {
@@ -199,7 +207,7 @@ JsonObject hf_decoder_object(const JsonObject& config, std::string& model_type) 
   return *text;
 }
 
-DecoderConfig resolve_hf_positions(const JsonObject& file) {
+DecoderConfig resolve_hf_positions(const JsonObject& file, std::vector<std::string>* unread) {
   std::string model_type;
   const JsonObject object = hf_decoder_object(file, model_type);
   const HfFamily& family = required_family(object, model_type);
@@ -217,7 +225,13 @@ DecoderConfig resolve_hf_positions(const JsonObject& file) {
   remove_repeated(out.warnings);
   if (family.rotates == "no_rope_layers") warn_mostly_nope(out, config, out.warnings);
   out.trained_context = declared_trained_context(out);
-  warn_unread_keys(config, model_type, out.warnings);
+  for (const std::string& key : unread_position_keys(config)) {
+    if (unread != nullptr && !has_two_spellings(key)) {
+      unread->push_back(key);
+    } else {
+      out.warnings.push_back(fmt::format("{}: {} is not used by model_type {}", config.where(), key, model_type));
+    }
+  }
   return out;
 }
 

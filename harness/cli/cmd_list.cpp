@@ -136,7 +136,11 @@ ordered_json list_models() {
     ordered_json formats = ordered_json::array();
     if (entry.config_from_json != nullptr) formats.push_back("safetensors");
     if (entry.config_from_gguf != nullptr) formats.push_back("gguf");
-    json.push_back({{"name", entry.name}, {"summary", entry.summary}, {"formats", formats}});
+    json.push_back({{"name", entry.name},
+                    {"gguf_name", entry.gguf_name},
+                    {"summary", entry.summary},
+                    {"formats", formats},
+                    {"checked", entry.unchecked ? "by hand" : "against the reference"}});
   }
   return json;
 }
@@ -239,8 +243,8 @@ void print_listing(const ordered_json& items) {
     if (item.contains("version")) head += fmt::format(" v{}", plain(item["version"]));
     if (item.contains("summary")) head += "  " + plain(item["summary"]);
     fmt::print("{}\n", head);
-    for (const char* key :
-         {"group", "variants", "metric", "chance", "smallest_length", "controls", "formats", "source", "note"}) {
+    for (const char* key : {"group", "variants", "metric", "chance", "smallest_length", "controls", "formats",
+                            "checked", "source", "note"}) {
       if (item.contains(key)) fmt::print("{:<22}{}: {}\n", "", replace_all(key, "_", " "), plain(item[key]));
     }
     if (!item.contains("options")) continue;

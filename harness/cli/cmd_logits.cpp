@@ -17,12 +17,13 @@
 namespace fathom::cli {
 namespace {
 
-TokenIds parse_ids(const std::string& text, std::int64_t vocab_size) {
+TokenIds parse_ids(const char* option, const std::string& text, std::int64_t vocab_size) {
   TokenIds ids;
   for (const std::string& part : split_list(text)) {
     const auto id = parse_int(part);
     if (!id || *id < 0 || *id >= vocab_size) {
-      throw ConfigError(fmt::format("logits: --ids holds '{}'; ids are integers in 0..{}", part, vocab_size - 1));
+      throw ConfigError(
+          fmt::format("logits: --{} holds '{}'; ids are integers in 0..{}", option, part, vocab_size - 1));
     }
     ids.push_back(static_cast<TokenId>(*id));
   }
@@ -33,7 +34,7 @@ TokenIds logits_input(const Arguments& arguments, const checkpoint::Checkpoint& 
   if (arguments.has("ids") == arguments.has("text")) {
     throw ConfigError("logits: give either --ids 1,2,3 or --text S; for example: fathom logits MODEL --text \"Hello\"");
   }
-  TokenIds ids = arguments.has("ids") ? parse_ids(*arguments.get("ids"), checkpoint.config().vocab_size)
+  TokenIds ids = arguments.has("ids") ? parse_ids("ids", *arguments.get("ids"), checkpoint.config().vocab_size)
                                       : checkpoint.make_tokenizer()->encode(*arguments.get("text"));
   if (ids.empty()) throw ConfigError("logits: the input has no tokens");
   return ids;
@@ -71,6 +72,8 @@ int run_logits(const Arguments& arguments) {
   const std::int64_t n_greedy = arguments.integer("greedy", 1, 100000).value_or(0);
   engine::EngineOptions options;
   options.dtype = arguments.get_or("dtype", "float32");
+  if (const auto text = arguments.get("encoder-ids"))
+    options.encoder_ids = parse_ids("encoder-ids", *text, checkpoint->config().vocab_size);
   const auto n_tokens = static_cast<std::int64_t>(ids.size());
   const checkpoint::DecoderConfig config =
       apply_position_settings(checkpoint->config(), arguments.all("set"), n_tokens);
@@ -113,6 +116,7 @@ CommandEntry entries::logits_entry() {
           {{"MODEL", ".gguf file or checkpoint folder"}},
           {{"ids", "LIST", "token ids, comma-separated", {}},
            {"text", "S", "a text instead of ids", {}},
+           {"encoder-ids", "LIST", "what the encoder of an encoder-decoder (T5) reads", {}},
            {"dtype", "NAME", "float32 (default), bf16 or auto", {"auto", "float32", "bf16"}},
            {"set",
             "KEY=VALUE",

@@ -69,6 +69,12 @@ std::int64_t scored_length(const lm::Continuation& continuation) {
   return continuation.keep + length_of(continuation.ids) - 1;
 }
 
+/// Its sums are made of blocks that begin where a pass begins: shared and unshared prefixes agree to rounding only.
+bool has_linear_attention(const checkpoint::DecoderConfig& config) {
+  return std::any_of(config.layers.begin(), config.layers.end(),
+                     [](const checkpoint::LayerSpec& layer) { return layer.linear.has_value(); });
+}
+
 /// In mode hf (Network::keeps_stale_keys) every request is what a freshly loaded reference model would do with it: one
 /// forward of the prompt, then one forward a token into the same cache, whose keys keep the rotation they were written
 /// with. Lengths only grow within a request, so the reference's rule for its table (made anew when the length exceeds
@@ -81,7 +87,7 @@ class BatchRunner {
         limits_(limits),
         vocab_(network.config().vocab_size),
         stale_keys_(network.keeps_stale_keys()),
-        share_prefixes_(limits.share_prefixes && !stale_keys_) {}
+        share_prefixes_(limits.share_prefixes && !stale_keys_ && !has_linear_attention(network.config())) {}
 
   std::vector<lm::Completion> run(const std::vector<lm::Request>& batch) {
     const auto begin = std::chrono::steady_clock::now();
@@ -134,11 +140,13 @@ class BatchRunner {
   }
 
   std::size_t cache_bytes(std::int64_t n_tokens) const {
+    const std::size_t element = kernels::element_size_bytes(network_.make_cache().type());
     std::size_t per_token = 0;
-    for (const checkpoint::LayerSpec& spec : network_.config().layers)
-      per_token += static_cast<std::size_t>(spec.n_kv_heads * spec.d_head);
-    return 2 * per_token * static_cast<std::size_t>(n_tokens) *
-           kernels::element_size_bytes(network_.make_cache().type());
+    for (const checkpoint::LayerSpec& spec : network_.config().layers) {
+      per_token += 2 * element * static_cast<std::size_t>(spec.n_kv_heads * spec.d_head);
+      per_token += sizeof(float) * static_cast<std::size_t>(checkpoint::remembered_width(network_.config(), spec));
+    }
+    return per_token * static_cast<std::size_t>(n_tokens);
   }
 
   static std::int64_t longest_tokens(const lm::Request& request) {

@@ -28,7 +28,8 @@ std::vector<std::byte> regrown_rows(const std::vector<std::byte>& old, std::int6
 
 KvCache::KvCache(const checkpoint::DecoderConfig& config, kernels::ElementType type) : type_(type) {
   layers_.reserve(config.layers.size());
-  for (const checkpoint::LayerSpec& spec : config.layers) layers_.push_back({spec.n_kv_heads, spec.d_head, {}, {}});
+  for (const checkpoint::LayerSpec& spec : config.layers)
+    layers_.push_back({spec.n_kv_heads, spec.d_head, {}, {}, checkpoint::remembered_width(config, spec), {}});
 }
 
 void KvCache::reserve(std::int64_t n_tokens) {
@@ -41,6 +42,7 @@ void KvCache::reserve(std::int64_t n_tokens) {
     const std::size_t row_bytes = static_cast<std::size_t>(layer.d_head) * kernels::element_size_bytes(type_);
     layer.keys = regrown_rows(layer.keys, layer.n_kv_heads, row_bytes, old_capacity, n_tokens, used);
     layer.values = regrown_rows(layer.values, layer.n_kv_heads, row_bytes, old_capacity, n_tokens, used);
+    layer.remembered.resize(static_cast<std::size_t>(n_tokens * layer.remembered_width));
   }
   capacity_ = n_tokens;
   length_ = used;
@@ -66,6 +68,7 @@ void KvCache::copy_prefix(const KvCache& other, std::int64_t n_tokens) {
       std::memcpy(layers_[i].keys.data() + to_byte, from.keys.data() + from_byte, size);
       std::memcpy(layers_[i].values.data() + to_byte, from.values.data() + from_byte, size);
     }
+    std::copy_n(from.remembered.begin(), n_tokens * from.remembered_width, layers_[i].remembered.begin());
   }
   length_ = n_tokens;
   rotation_state_ = other.rotation_state_;
@@ -85,9 +88,15 @@ void* KvCache::values(std::int64_t layer) {
   return layers_.at(static_cast<std::size_t>(layer)).values.data();
 }
 
+float* KvCache::remembered(std::int64_t layer) {
+  return layers_.at(static_cast<std::size_t>(layer)).remembered.data();
+}
+
 std::size_t KvCache::size_bytes() const {
   std::size_t total = 0;
-  for (const Layer& layer : layers_) total += layer.keys.size() + layer.values.size();
+  for (const Layer& layer : layers_) {
+    total += layer.keys.size() + layer.values.size() + layer.remembered.size() * sizeof(float);
+  }
   return total;
 }
 

@@ -31,6 +31,8 @@ class KvCache {
   /// [n_kv_heads, capacity, d_head] of a layer; keys as the attention reads them (rotated).
   void* keys(std::int64_t layer);
   void* values(std::int64_t layer);
+  /// [capacity, remembered_width()] float32 of a layer: what it remembers of a token besides.
+  float* remembered(std::int64_t layer);
   kernels::ElementType type() const { return type_; }
   std::size_t size_bytes() const;
 
@@ -47,6 +49,8 @@ class KvCache {
     std::int64_t d_head = 0;
     std::vector<std::byte> keys;
     std::vector<std::byte> values;
+    std::int64_t remembered_width = 0;
+    std::vector<float> remembered;
   };
   std::vector<Layer> layers_;
   kernels::ElementType type_;

@@ -64,6 +64,7 @@ model::ForwardInput packed_input(const std::vector<ForwardPiece>& pieces) {
 
 struct Network::Impl {
   std::shared_ptr<model::DecoderLm> model;
+  torch::Tensor encoded;
 };
 
 Network::Network(std::shared_ptr<const LoadedWeights> weights, const checkpoint::DecoderConfig& config)
@@ -85,10 +86,23 @@ Network::Network(std::shared_ptr<const LoadedWeights> weights, const checkpoint:
 
 Network::~Network() = default;
 
+void Network::set_encoder_input(const TokenIds& ids) {
+  const at::NoGradGuard no_grad;
+  torch::Tensor row = at::empty({1, static_cast<std::int64_t>(ids.size())}, torch::kInt64);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= config_.vocab_size)
+      throw ModelError("model: a token id of the encoder is outside the vocabulary");
+    row.data_ptr<std::int64_t>()[i] = ids[i];
+  }
+  impl_->encoded = impl_->model->encode(row);
+}
+
 void Network::forward(const std::vector<ForwardPiece>& pieces, const LogitConsumer& consumer) {
   const at::NoGradGuard no_grad;
   try {
-    const torch::Tensor hidden = impl_->model->hidden(packed_input(pieces))[0];  // [tokens, d_model]
+    model::ForwardInput input = packed_input(pieces);
+    input.encoded = impl_->encoded;
+    const torch::Tensor hidden = impl_->model->hidden(input)[0];  // [tokens, d_model]
     std::vector<std::int64_t> rows;
     std::vector<std::pair<std::size_t, std::int64_t>> owners;
     std::int64_t begin = 0;

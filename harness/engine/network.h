@@ -33,6 +33,10 @@ class Network {
   Network(std::shared_ptr<const LoadedWeights> weights, const checkpoint::DecoderConfig& config);
   ~Network();
 
+  /// What an encoder-decoder's encoder reads; every later pass attends to it. \throws ModelError  if there is no
+  /// encoder.
+  void set_encoder_input(const TokenIds& ids);
+
   /// One pass of all pieces, packed. \throws std::bad_alloc
   void forward(const std::vector<ForwardPiece>& pieces, const LogitConsumer& consumer);
 

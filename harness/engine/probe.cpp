@@ -13,6 +13,7 @@ namespace fathom::engine {
 ProbeResult probe_logits(const std::shared_ptr<const LoadedWeights>& weights, const checkpoint::DecoderConfig& config,
                          const EngineOptions& options, const TokenIds& ids) {
   Network network(weights, config);
+  if (!options.encoder_ids.empty()) network.set_encoder_input(options.encoder_ids);
   const auto n_ids = static_cast<std::int64_t>(ids.size());
   const std::int64_t vocab = network.config().vocab_size;
   if (ids.empty()) throw ModelError("model: there are no ids to look at");

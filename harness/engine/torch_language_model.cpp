@@ -58,6 +58,7 @@ class TorchLanguageModel : public lm::LanguageModel {
   TorchLanguageModel(std::shared_ptr<const LoadedWeights> weights, const checkpoint::DecoderConfig& config,
                      const EngineOptions& options)
       : network_(std::move(weights), config) {
+    if (!options.encoder_ids.empty()) network_.set_encoder_input(options.encoder_ids);
     limits_.batch_tokens = options.batch_tokens;
     limits_.share_prefixes = options.share_prefixes;
     limits_.stop = options.stop;

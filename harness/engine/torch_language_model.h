@@ -19,6 +19,7 @@ struct EngineOptions {
   std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in one forward pass
   bool share_prefixes = true;         ///< off for tests that compare
   const StopToken* stop = nullptr;    ///< not owned; asked between chunks
+  TokenIds encoder_ids;               ///< what the encoder of an encoder-decoder reads
 };
 
 /// Weights on a device, shared by all position settings of one checkpoint.

@@ -52,6 +52,13 @@ struct AttentionTask {
   std::int64_t cost = 0;
 };
 
+/// First key that the query at a position sees.
+std::int64_t lowest_key(const AttentionShape& shape, std::int64_t position) {
+  std::int64_t lowest = shape.window > 0 ? std::max<std::int64_t>(0, position - shape.window + 1) : 0;
+  if (shape.chunk > 0) lowest = std::max(lowest, position / shape.chunk * shape.chunk);
+  return lowest;
+}
+
 std::vector<AttentionTask> plan_tasks(const AttentionShape& shape, const std::vector<AttentionSequence>& sequences,
                                       const BlockSizes& sizes) {
   std::vector<AttentionTask> tasks;
@@ -61,7 +68,7 @@ std::vector<AttentionTask> plan_tasks(const AttentionShape& shape, const std::ve
       const std::int64_t position = sequence.first_position + begin;
       const std::int64_t to_boundary = sizes.queries - position % sizes.queries;
       const std::int64_t n = std::min(to_boundary, sequence.n_q - begin);
-      const std::int64_t seen = shape.window > 0 ? std::min(position + n, shape.window + n) : position + n;
+      const std::int64_t seen = position + n - lowest_key(shape, position);
       for (std::int64_t h = 0; h < shape.n_kv_heads; ++h) {
         tasks.push_back({static_cast<std::int64_t>(s), h, begin, n, n * seen});
       }
@@ -96,7 +103,7 @@ class AttentionWorker {
     begin_task(task, sequence);
     const std::int64_t first_query = sequence.first_position + task.query_begin;
     const std::int64_t end = first_query + task.n_queries;
-    const std::int64_t lowest = shape_.window > 0 ? std::max<std::int64_t>(0, first_query - shape_.window + 1) : 0;
+    const std::int64_t lowest = lowest_key(shape_, first_query);
     // Key blocks start at fixed positions: which keys are summed together must not depend on the query block.
     for (std::int64_t block = lowest / sizes_.keys * sizes_.keys; block < end; block += sizes_.keys) {
       // Columns that no query sees are cut off in front, in whole steps; they would add exact zeros.
@@ -131,7 +138,17 @@ class AttentionWorker {
     std::fill_n(scratch_.out.get<float>(rows * d), rows * d, 0.0F);
     std::fill_n(scratch_.row_sum.get<float>(rows), rows, 0.0F);
     std::fill_n(scratch_.row_max.get<float>(rows), rows, -std::numeric_limits<float>::infinity());
+    if (shape_.sinks != nullptr) begin_with_sinks(task);
     first_query_ = sequence.first_position + task.query_begin;
+  }
+
+  /// A sink is a key that has been seen before all others, with a value of zero.
+  void begin_with_sinks(const AttentionTask& task) {
+    for (std::int64_t g = 0; g < group_; ++g) {
+      const float sink = shape_.sinks[task.kv_head * group_ + g] * static_cast<float>(kLog2OfE);
+      std::fill_n(scratch_.row_max.get<float>(0) + g * head_rows_, head_rows_, sink);
+      std::fill_n(scratch_.row_sum.get<float>(0) + g * head_rows_, head_rows_, 1.0F);
+    }
   }
 
   const std::byte* head_rows_of(const void* base, const AttentionSequence& sequence, const AttentionTask& task,
@@ -194,6 +211,11 @@ class AttentionWorker {
     block.stride = sizes_.keys;
     block.width = padded;
     block.scale = static_cast<float>(static_cast<double>(shape_.softmax_scale) * kLog2OfE);
+    if (shape_.softcap > 0) {
+      for (std::int64_t row = 0; row < rows_; ++row)
+        softcap_row(block.scores + row * sizes_.keys, shape_.softmax_scale, shape_.softcap, n_keys);
+      block.scale = static_cast<float>(kLog2OfE);
+    }
     block.row_max = scratch_.row_max.get<float>(0);
     block.row_sum = scratch_.row_sum.get<float>(0);
     block.out = scratch_.out.get<float>(0);
@@ -202,7 +224,7 @@ class AttentionWorker {
     scratch_.visible_end.resize(static_cast<std::size_t>(task.n_queries));
     for (std::int64_t i = 0; i < task.n_queries; ++i) {
       const std::int64_t position = first_query_ + i;
-      const std::int64_t low = shape_.window > 0 ? position - shape_.window + 1 - key_begin : 0;
+      const std::int64_t low = lowest_key(shape_, position) - key_begin;
       scratch_.visible_begin[static_cast<std::size_t>(i)] =
           static_cast<std::int32_t>(std::clamp<std::int64_t>(low, 0, n_keys));
       scratch_.visible_end[static_cast<std::size_t>(i)] =

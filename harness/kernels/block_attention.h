@@ -38,12 +38,15 @@ struct AttentionShape {
   std::int64_t d_head = 0;
   float softmax_scale = 1;                   ///< multiplies q.k before the bias is added
   std::int64_t window = 0;                   ///< 0 = none
+  std::int64_t chunk = 0;                    ///< above 0: only keys with k_position / chunk == q_position / chunk
+  float softcap = 0;                         ///< above 0: cap tanh(scale q.k / cap) in place of scale q.k
+  const float* sinks = nullptr;              ///< [n_heads]: a logit a head with no key or value; null = none
   ElementType type = ElementType::kFloat32;  ///< of q, k, v; softmax, bias and output are float32 always
   BiasFunction bias;                         ///< empty = none
 };
 
-/// softmax(scale * q.k + bias) v for every sequence, parallel over sequences, KV heads and query blocks. Deterministic:
-/// the result does not depend on the number of threads, nor on which other sequences are in the call.
+/// softmax(cap(scale * q.k) + bias) v for every sequence, parallel over sequences, KV heads and query blocks.
+/// Deterministic: the result does not depend on the number of threads, nor on which other sequences are in the call.
 void block_attention(const AttentionShape& shape, const std::vector<AttentionSequence>& sequences);
 
 /// Name and version of the path taken on this processor, for provenance: "onednn-bf16/1", "float32/1", …

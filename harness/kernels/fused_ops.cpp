@@ -79,6 +79,14 @@ struct Relu {
   }
 };
 
+struct ReluSquared {
+  template <class D>
+  HWY_INLINE hn::VFromD<D> operator()(D d, hn::VFromD<D> x) const {
+    const auto y = hn::Max(x, hn::Zero(d));
+    return hn::Mul(y, y);
+  }
+};
+
 // act(x) * up over one row; the tail runs through a padded copy, so that every element sees the same arithmetic.
 template <class Act, typename Out>
 HWY_INLINE void activate_row(const Act& act, const float* x, const float* up, std::int64_t width, Out* out) {
@@ -115,6 +123,8 @@ HWY_INLINE void activate_row_kind(ActivationKind kind, const float* x, const flo
       return activate_row(GeluTanh(), x, up, width, out);
     case ActivationKind::kRelu:
       return activate_row(Relu(), x, up, width, out);
+    case ActivationKind::kReluSquared:
+      return activate_row(ReluSquared(), x, up, width, out);
   }
 }
 

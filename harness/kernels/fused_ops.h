@@ -29,7 +29,8 @@ enum class ActivationKind {
   kSilu,      ///< x sigmoid(x)
   kGelu,      ///< x Phi(x); Phi by a rational formula, error 1.5e-7
   kGeluTanh,  ///< x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), the tanh form
-  kRelu
+  kRelu,
+  kReluSquared  ///< max(x, 0)^2
 };
 /// act(x), times `up` (laid out like x) where not null.
 void activate_rows(const RowsCall& rows, ActivationKind kind, const float* up);

@@ -128,6 +128,31 @@ void softmax_rows_impl(const SoftmaxBlock& block, const SoftmaxRows& rows) {
   }
 }
 
+// tanh by its exponential away from zero, by its series near it, where the exponential would cancel.
+template <class D>
+HWY_INLINE hn::VFromD<D> tanh_vector(D d, hn::VFromD<D> x) {
+  const auto magnitude = hn::Min(hn::Abs(x), hn::Set(d, 15.0F));
+  const auto one = hn::Set(d, 1.0F);
+  const auto e = exp2_vector(d, hn::Mul(magnitude, hn::Set(d, -2 * kLog2E)));
+  const auto far = hn::Div(hn::Sub(one, e), hn::Add(one, e));
+  const auto square = hn::Mul(magnitude, magnitude);
+  // x - x^3/3 + 2x^5/15 - 17x^7/315 + 62x^9/2835: below 2e-8 relative for |x| < 0.2
+  auto p = hn::MulAdd(square, hn::Set(d, 62.0F / 2835), hn::Set(d, -17.0F / 315));
+  p = hn::MulAdd(square, p, hn::Set(d, 2.0F / 15));
+  p = hn::MulAdd(square, p, hn::Set(d, -1.0F / 3));
+  const auto near = hn::MulAdd(hn::Mul(square, magnitude), p, magnitude);
+  return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.2F)), near, far), x);
+}
+
+void softcap_row_impl(float* scores, float scale, float cap, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto n = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto inner = hn::Set(d, scale / cap);
+  const auto outer = hn::Set(d, cap);
+  for (std::int64_t j = 0; j < count; j += n)
+    hn::Store(hn::Mul(tanh_vector(d, hn::Mul(hn::Load(d, scores + j), inner)), outer), d, scores + j);
+}
+
 void scale_row_impl(const float* in, float factor, std::int64_t n, float* out) {
   multiply_row(hn::ScalableTag<float>(), in, factor, n, out);
 }
@@ -260,6 +285,7 @@ namespace fathom::kernels {
 
 HWY_EXPORT(softmax_rows_impl);
 HWY_EXPORT(scale_row_impl);
+HWY_EXPORT(softcap_row_impl);
 HWY_EXPORT(few_rows_dot_impl);
 HWY_EXPORT(few_rows_combine_impl);
 HWY_EXPORT(widen_impl);
@@ -268,6 +294,10 @@ HWY_EXPORT(vector_target_name_impl);
 
 void softmax_rows(const SoftmaxBlock& block, const SoftmaxRows& rows) {
   HWY_DYNAMIC_DISPATCH(softmax_rows_impl)(block, rows);
+}
+
+void softcap_row(float* scores, float scale, float cap, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softcap_row_impl)(scores, scale, cap, n);
 }
 
 void scale_row(const float* in, float factor, std::int64_t n, float* out) {

@@ -33,6 +33,9 @@ struct SoftmaxRows {
 };
 void softmax_rows(const SoftmaxBlock& block, const SoftmaxRows& rows);
 
+/// scores[i] = cap tanh(scale scores[i] / cap); 64-byte aligned, written up to the next whole vectors.
+void softcap_row(float* scores, float scale, float cap, std::int64_t n);
+
 /// out[i] = in[i] * factor
 void scale_row(const float* in, float factor, std::int64_t n, float* out);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/checkpoint/decoder_config.h"
+#include "harness/model/decoder_block.h"
 #include "harness/model/ops.h"
 #include "harness/position/position_scheme.h"
 
@@ -22,18 +23,21 @@ struct ForwardInput {
   torch::Tensor positions;  ///< [batch, seq] int64
   /// Inference: packed sequences, batch is 1. Empty in training.
   std::vector<SequenceSpan> sequences;
+  torch::Tensor encoded;  ///< [1, n, d_model], what encode() made of the encoder's input; only in encoder-decoders
 };
 
 class DecoderLm : public torch::nn::Module {
  public:
-  /// Parameters are allocated under the canonical names of harness/checkpoint/checkpoint.h, uninitialised. \param dtype
-  /// of matrices and embeddings; norms and biases stay float32.
+  /// Parameters are allocated under the canonical names of harness/checkpoint/decoder_tensors.h, uninitialised. \param
+  /// dtype of matrices and embeddings; norms and biases stay float32.
   DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype);
 
   /// Hidden states after the final norm, [batch, seq, d_model]. `after_block`, if set, is called with the index and
   /// output of every block (auxiliary heads of recipe B, debugging).
   torch::Tensor hidden(const ForwardInput& input,
                        const std::function<void(std::int64_t, const torch::Tensor&)>& after_block = nullptr);
+  /// The encoder's result for one sequence of ids [1, n]. \throws ModelError  for a model without an encoder.
+  torch::Tensor encode(const torch::Tensor& ids);
   /// Logits of chosen hidden states. rows: [n, d_model]; result [n, vocab] float32. Never called for all positions of a
   /// long sequence.
   torch::Tensor logits(const torch::Tensor& rows);
@@ -44,11 +48,19 @@ class DecoderLm : public torch::nn::Module {
   void set_position(const checkpoint::DecoderConfig& config);
 
  private:
-  struct Block;
+  torch::Tensor normed(const torch::Tensor& x, const NormParameters& norm) const;
+  torch::Tensor run_block(std::size_t index, const torch::Tensor& x, const ForwardInput& input);
+  torch::Tensor run_scaled_block(std::size_t index, ops::AttentionCall& call);
+
   checkpoint::DecoderConfig config_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<BlockParameters> blocks_;
   std::vector<std::shared_ptr<position::PositionScheme>> schemes_;
-  torch::Tensor token_embedding_, head_, final_norm_weight_, final_norm_bias_;
+  torch::Tensor token_embedding_;
+  std::vector<BlockParameters> encoder_blocks_;
+  NormParameters encoder_norm_;
+  torch::Tensor encoder_table_;
+  NormParameters embedding_norm_, final_norm_;
+  LinearParameters head_;
 };
 
 }  // namespace fathom::model

@@ -99,6 +99,9 @@ kernels::AttentionShape kernel_shape(const AttentionCall& call, ElementType type
   shape.d_head = call.spec->d_head;
   shape.softmax_scale = static_cast<float>(softmax_scale_of(call, total_len));
   shape.window = call.spec->window.value_or(0);
+  shape.chunk = call.spec->chunk.value_or(0);
+  shape.softcap = static_cast<float>(call.spec->softcap);
+  if (call.sinks.defined()) shape.sinks = call.sinks.data_ptr<float>();
   shape.type = type;
   if (call.scheme->has_bias()) shape.bias = call.scheme->bias_function();
   return shape;
@@ -191,6 +194,13 @@ class GenericAttention {
  private:
   static constexpr std::int64_t kBlock = 256;
 
+  /// First key that the query at a position sees.
+  std::int64_t lowest_key(std::int64_t position) const {
+    std::int64_t lowest = call_.spec->window ? std::max<std::int64_t>(0, position - *call_.spec->window + 1) : 0;
+    if (call_.spec->chunk) lowest = std::max(lowest, position / *call_.spec->chunk * *call_.spec->chunk);
+    return lowest;
+  }
+
   struct Extent {
     std::int64_t q_begin, n_q, k_begin, n_k;
   };
@@ -205,12 +215,15 @@ class GenericAttention {
     queries_.assign(static_cast<std::size_t>(n_regions_), Tensor());
     Tensor row_max = at::full({n_kv_heads_, group_ * n, 1}, -std::numeric_limits<float>::infinity(), torch::kFloat32);
     Tensor row_sum = at::zeros_like(row_max);
+    if (call_.sinks.defined()) {  // a key seen before all others, without a value
+      row_max.view({n_kv_heads_, group_, n}).copy_(call_.sinks.view({n_kv_heads_, group_, 1}));
+      row_sum.fill_(1);
+    }
     Tensor out = at::zeros({n_kv_heads_, group_ * n, call_.spec->d_head}, torch::kFloat32);
     bool newest = true;
     for (std::int64_t key = (position + n - 1) / kBlock * kBlock; key >= 0; key -= kBlock, newest = false) {
       const std::int64_t n_keys = std::min(kBlock, position + n - key);
-      const std::int64_t window = call_.spec->window.value_or(0);
-      if (window > 0 && key + n_keys - 1 <= position - window) break;
+      if (key + n_keys <= lowest_key(position)) break;
       Tensor p = block_logits({begin, n, key, n_keys}, newest);
       const Tensor new_max = at::maximum(row_max, p.amax(-1, true));
       const Tensor safe_max = new_max.masked_fill(new_max.isinf(), 0.0);
@@ -228,15 +241,17 @@ class GenericAttention {
     const Tensor q_positions = positions_.narrow(1, n_k_ - n_q_ + at_block.q_begin, at_block.n_q);
     const Tensor k_positions = positions_.narrow(1, at_block.k_begin, at_block.n_k);
     Tensor logits = n_regions_ > 1 ? region_products(at_block, q_positions[0], k_positions[0]) : product(at_block, 0);
+    if (call_.spec->softcap > 0) logits.div_(call_.spec->softcap).tanh_().mul_(call_.spec->softcap);
     if (call_.scheme->has_bias()) add_bias(at_block, q_positions, k_positions, newest, logits);
     const std::int64_t first_query = n_k_ - n_q_ + at_block.q_begin, last_query = first_query + at_block.n_q - 1;
-    const std::int64_t window = call_.spec->window.value_or(0);
-    const bool all_seen =
-        at_block.k_begin + at_block.n_k - 1 <= first_query && (window == 0 || at_block.k_begin > last_query - window);
-    if (all_seen) return logits;
+    if (at_block.k_begin + at_block.n_k - 1 <= first_query && at_block.k_begin >= lowest_key(last_query)) return logits;
     const Tensor distance = q_positions[0].unsqueeze(1) - k_positions;  // [n_q, n_k]
     Tensor unseen = distance < 0;
-    if (window > 0) unseen = unseen.logical_or(distance >= window);
+    if (call_.spec->window) unseen = unseen.logical_or(distance >= *call_.spec->window);
+    if (call_.spec->chunk) {
+      const Tensor chunk_begin = q_positions[0].unsqueeze(1).div(*call_.spec->chunk, "floor") * *call_.spec->chunk;
+      unseen = unseen.logical_or(k_positions < chunk_begin);
+    }
     by_head(at_block, logits).masked_fill_(unseen, -std::numeric_limits<float>::infinity());
     return logits;
   }
@@ -298,19 +313,9 @@ Tensor generic_attention(const AttentionCall& call) {
   Tensor out = at::empty({1, call.q.size(1), call.q.size(2) * call.q.size(3)}, torch::kFloat32);
   for (const SequenceSpan& span : *call.sequences) {
     const auto part = [&](const Tensor& x) { return x.narrow(1, span.begin, span.n_tokens); };
-    void* keys = span.cache->keys(call.layer);
-    void* values = span.cache->values(call.layer);
-    append_rows(part(call.k), keys, *span.cache, span.first_position);
-    append_rows(part(call.v), values, *span.cache, span.first_position);
-    const auto cached = [&](void* data) {
-      return cache_tensor(data, *span.cache, *call.spec)
-          .narrow(1, 0, span.first_position + span.n_tokens)
-          .to(torch::kFloat32)
-          .transpose(0, 1)
-          .unsqueeze(0);  // [1, n_k, n_kv_heads, d_head]
-    };
+    const auto [keys, values] = append_to_cache(call, span);
     const Tensor hidden = call.scheme->needs_hidden() ? part(call.hidden) : Tensor();
-    GenericAttention attention(call, part(call.q), cached(keys), cached(values), hidden, span.total_len);
+    GenericAttention attention(call, part(call.q), keys, values, hidden, span.total_len);
     out[0].narrow(0, span.begin, span.n_tokens).copy_(attention.run());
   }
   return out;
@@ -348,6 +353,20 @@ Tensor attend_rows(const AttentionCall& call) {
 }
 
 }  // namespace
+
+std::pair<Tensor, Tensor> append_to_cache(const AttentionCall& call, const SequenceSpan& span) {
+  const auto appended = [&](const Tensor& rows, void* data) {
+    append_rows(rows.narrow(1, span.begin, span.n_tokens), data, *span.cache, span.first_position);
+    return cache_tensor(data, *span.cache, *call.spec)
+        .narrow(1, 0, span.first_position + span.n_tokens)
+        .to(torch::kFloat32)
+        .transpose(0, 1)
+        .unsqueeze(0);  // [1, n_k, n_kv_heads, d_head]
+  };
+  Tensor keys = appended(call.k, span.cache->keys(call.layer));
+  Tensor values = appended(call.v, span.cache->values(call.layer));
+  return {keys, values};
+}
 
 Tensor inference_attention(const AttentionCall& call) {
   if (call.sequences == nullptr) {

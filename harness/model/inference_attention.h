@@ -3,6 +3,8 @@
 
 #include <torch/types.h>
 
+#include <utility>
+
 #include "harness/model/ops.h"
 
 namespace fathom::model {
@@ -13,5 +15,9 @@ namespace fathom::model {
 /// made from queries, keys or hidden states, and the remaps, run block by block on LibTorch in float32; their
 /// caches hold keys before rotation.
 torch::Tensor inference_attention(const ops::AttentionCall& call);
+
+/// Writes a sequence's keys and values as they are to its cache. All that the cache then holds, [1, n, n_kv_heads,
+/// d_head] float32 each.
+std::pair<torch::Tensor, torch::Tensor> append_to_cache(const ops::AttentionCall& call, const SequenceSpan& span);
 
 }  // namespace fathom::model

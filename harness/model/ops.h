@@ -29,7 +29,7 @@ namespace ops {
 /// (training under autocast: as autocast says).
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
-/// RMSNorm (weight only) or LayerNorm over the last dimension, in float32. bias may be undefined.
+/// RMSNorm or LayerNorm over the last dimension, in float32. weight and bias may be undefined.
 torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torch::Tensor& weight,
                    const torch::Tensor& bias, double eps);
 
@@ -42,6 +42,7 @@ struct AttentionCall {
   torch::Tensor k, v;       ///< [batch, seq, n_kv_heads, d_head], before rotation
   torch::Tensor positions;  ///< [batch, seq] int64
   torch::Tensor hidden;     ///< [batch, seq, d_model]: the attention's input, for schemes that need it
+  torch::Tensor sinks;      ///< [n_heads] or undefined: logits that only take a share of the softmax
   std::int64_t layer = 0;
   const checkpoint::LayerSpec* spec = nullptr;
   position::PositionScheme* scheme = nullptr;

@@ -55,6 +55,8 @@ kernels::ActivationKind inference_activation(checkpoint::Activation activation) 
       return kernels::ActivationKind::kGeluTanh;
     case checkpoint::Activation::kRelu:
       return kernels::ActivationKind::kRelu;
+    case checkpoint::Activation::kReluSquared:
+      return kernels::ActivationKind::kReluSquared;
   }
   throw InvariantError("unknown activation");
 }

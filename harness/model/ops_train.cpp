@@ -22,7 +22,8 @@ torch::Tensor norm(const torch::Tensor& x, checkpoint::NormKind kind, const torc
     case checkpoint::NormKind::kLayer:
       return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);
     case checkpoint::NormKind::kRms: {
-      const torch::Tensor scaled = x * (x.square().mean(-1, true) + eps).rsqrt() * weight;
+      torch::Tensor scaled = x * (x.square().mean(-1, true) + eps).rsqrt();
+      if (weight.defined()) scaled = scaled * weight;
       return bias.defined() ? scaled + bias : scaled;
     }
   }
@@ -39,6 +40,8 @@ torch::Tensor activate(const torch::Tensor& x, checkpoint::Activation activation
       return at::gelu(x, "tanh");
     case checkpoint::Activation::kRelu:
       return at::relu(x);
+    case checkpoint::Activation::kReluSquared:
+      return at::relu(x).square();
   }
   throw InvariantError("unknown activation");
 }
@@ -53,6 +56,9 @@ torch::Tensor attention(const AttentionCall& call) {
   position::PositionScheme& scheme = *call.scheme;
   if (scheme.n_regions() > 1) {
     throw ModelError("model: a position remap works at inference on the CPU only");
+  }
+  if (call.spec->softcap > 0 || call.spec->chunk || call.sinks.defined()) {
+    throw ModelError("model: soft-caps, chunks and sinks of an attention work at inference on the CPU only");
   }
   const std::int64_t batch = call.q.size(0), seq = call.q.size(1), width = call.q.size(2) * call.q.size(3);
   BlockAttentionInput input;

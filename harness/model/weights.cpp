@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "harness/checkpoint/save.h"
@@ -40,11 +41,13 @@ void load_parameter(torch::Tensor& parameter, const std::string& name, const che
 void load_weights(DecoderLm& model, const checkpoint::Checkpoint& checkpoint) {
   const at::NoGradGuard no_grad;
   const auto parameters = model.named_parameters();
+  std::set<std::string> found;
   for (const checkpoint::TensorInfo& info : checkpoint.tensors()) {
     const torch::Tensor* parameter = parameters.find(info.name);
     if (parameter == nullptr)
       throw ModelError(
           fmt::format("model: the checkpoint holds a tensor '{}' that this architecture does not have", info.name));
+    found.insert(info.name);
     const std::vector<std::int64_t> expected = parameter->sizes().vec();
     if (info.shape != expected) {
       throw ModelError(fmt::format("model: tensor '{}' has shape [{}], the configuration needs [{}]", info.name,
@@ -52,10 +55,8 @@ void load_weights(DecoderLm& model, const checkpoint::Checkpoint& checkpoint) {
     }
   }
   for (const auto& item : parameters) {
-    const auto& tensors = checkpoint.tensors();
-    const bool found = std::any_of(tensors.begin(), tensors.end(),
-                                   [&](const checkpoint::TensorInfo& info) { return info.name == item.key(); });
-    if (!found) throw ModelError(fmt::format("model: the checkpoint lacks the tensor '{}'", item.key()));
+    if (found.count(item.key()) == 0)
+      throw ModelError(fmt::format("model: the checkpoint lacks the tensor '{}'", item.key()));
     torch::Tensor parameter = item.value();
     load_parameter(parameter, item.key(), checkpoint);
   }

@@ -197,9 +197,9 @@ TEST_CASE("hf config: missing and impossible values are refused by key", "[check
   CHECK(read_error(with("rope_theta", 0)) == "config.json: rope_theta = 0 must be above 0");
   CHECK(read_error(with("num_key_value_heads", 3)) ==
         "config.json: num_key_value_heads = 3 does not divide num_attention_heads = 4");
-  CHECK(
-      read_error(with("hidden_act", "swishh")) ==
-      "config.json: hidden_act = 'swishh' is not supported; supported: silu, gelu, gelu_new, gelu_pytorch_tanh, relu");
+  CHECK(read_error(with("hidden_act", "swishh")) ==
+        "config.json: hidden_act = 'swishh' is not supported; supported: silu, gelu, gelu_new, gelu_pytorch_tanh, "
+        "relu, relu2");
   CHECK(read_error(with("tie_word_embeddings", 1)) == "config.json: tie_word_embeddings = 1 must be true or false");
   CHECK(contains(read_error(with("model_type", "bart")), "config.json: model_type = 'bart' is not supported"));
 }

@@ -94,6 +94,9 @@ struct TestSequence {
     naive.n_kv_heads = n_kv_heads;
     naive.d_head = d_head;
     naive.window = shape.window;
+    naive.chunk = shape.chunk;
+    naive.softcap = static_cast<double>(shape.softcap);
+    if (shape.sinks != nullptr) naive.sinks.assign(shape.sinks, shape.sinks + shape.n_heads);
     naive.scale = static_cast<double>(shape.softmax_scale);
     naive.bias = bias;
     const auto wide = [](const std::vector<float>& x) { return std::vector<double>(x.begin(), x.end()); };
@@ -154,6 +157,64 @@ TEST_CASE("block_attention: a window hides all but the last keys", "[kernels][at
     for (const auto& [n_q, first] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{700, 0}, {1, 600}, {5, 333}, {100, 450}}) {
       TestSequence sequence(type, shape, n_q, first, static_cast<std::uint64_t>(window));
+      block_attention(shape, {sequence.view()});
+      INFO("window " << window << " first " << first << " queries " << n_q);
+      CHECK(sequence.error(shape) < tolerance_of(type));
+    }
+  }
+}
+
+TEST_CASE("block_attention: chunks see nothing of the chunks before", "[kernels][attention][chunk]") {
+  const auto type = GENERATE(ElementType::kFloat32, ElementType::kBFloat16);
+  for (const std::int64_t chunk : {1, 2, 20, 64, 100, 513}) {
+    AttentionShape shape = make_shape(4, 2, 32, type);
+    shape.chunk = chunk;
+    for (const auto& [n_q, first] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{700, 0}, {1, 600}, {100, 450}}) {
+      TestSequence sequence(type, shape, n_q, first, static_cast<std::uint64_t>(chunk));
+      block_attention(shape, {sequence.view()});
+      INFO("chunk " << chunk << " first " << first << " queries " << n_q);
+      CHECK(sequence.error(shape) < tolerance_of(type));
+    }
+  }
+}
+
+TEST_CASE("block_attention: scores are capped before a bias is added", "[kernels][attention][softcap]") {
+  const auto type = GENERATE(ElementType::kFloat32, ElementType::kBFloat16);
+  const auto bias = [](std::int64_t head, std::int64_t q, std::int64_t k) {
+    return -0.02 * static_cast<double>(head + 1) * static_cast<double>(q - k);
+  };
+  for (const float cap : {0.1F, 1.0F, 5.0F, 50.0F}) {
+    for (const bool biased : {false, true}) {
+      AttentionShape shape = make_shape(4, 2, 32, type);
+      shape.softcap = cap;
+      if (biased) {
+        shape.bias = [&bias](std::int64_t head, const std::int32_t* q, std::int64_t n_q, const std::int32_t* k,
+                             std::int64_t n_k, float* out, std::int64_t stride) {
+          for (std::int64_t i = 0; i < n_q; ++i) {
+            for (std::int64_t j = 0; j < n_k; ++j) out[i * stride + j] = static_cast<float>(bias(head, q[i], k[j]));
+          }
+        };
+      }
+      for (const auto& [n_q, first] : std::vector<std::pair<std::int64_t, std::int64_t>>{{530, 0}, {1, 600}, {3, 40}}) {
+        TestSequence sequence(type, shape, n_q, first, 3);
+        block_attention(shape, {sequence.view()});
+        INFO("cap " << cap << " first " << first << " queries " << n_q << " biased " << biased);
+        CHECK((biased ? sequence.error(shape, bias) : sequence.error(shape)) < tolerance_of(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("block_attention: a sink takes its share of the softmax", "[kernels][attention][sinks]") {
+  const auto type = GENERATE(ElementType::kFloat32, ElementType::kBFloat16);
+  const std::vector<float> sinks = {-3.0F, 0.0F, 2.5F, 40.0F};
+  for (const std::int64_t window : {0, 16}) {
+    AttentionShape shape = make_shape(4, 2, 32, type);
+    shape.sinks = sinks.data();
+    shape.window = window;
+    for (const auto& [n_q, first] : std::vector<std::pair<std::int64_t, std::int64_t>>{{530, 0}, {1, 600}, {17, 40}}) {
+      TestSequence sequence(type, shape, n_q, first, 4);
       block_attention(shape, {sequence.view()});
       INFO("window " << window << " first " << first << " queries " << n_q);
       CHECK(sequence.error(shape) < tolerance_of(type));

@@ -49,6 +49,8 @@ double reference_activation(ActivationKind kind, double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
     case ActivationKind::kRelu:
       return x > 0 ? x : 0;
+    case ActivationKind::kReluSquared:
+      return x > 0 ? x * x : 0;
   }
   return 0;
 }

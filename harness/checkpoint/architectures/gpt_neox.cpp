@@ -1,0 +1,46 @@
+#include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/hf_config.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+DecoderConfig gpt_neox_from_json(const JsonObject& file) {
+  HfDecoder decoder(
+      file, {"GPTNeoXForCausalLM", "layer_norm_eps", 1e-5, "hidden_act", "gelu", "intermediate_size", 0, false});
+  decoder.config.norm = NormKind::kLayer;
+  decoder.config.norm_bias = true;
+  decoder.config.gated_mlp = false;
+  decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", true);
+  decoder.config.mlp_bias = true;
+  decoder.config.parallel_residual = decoder.flag("use_parallel_residual", true);
+  return decoder.finish();
+}
+
+NameMap gpt_neox_json_names(const DecoderConfig&) {
+  return {"gpt_neox.layers.",
+          {{"attention_norm", "input_layernorm"},
+           {"attention.q", "attention.query_key_value", Packing::kQkvByHead},
+           {"attention.k", "attention.query_key_value", Packing::kQkvByHead},
+           {"attention.v", "attention.query_key_value", Packing::kQkvByHead},
+           {"attention.o", "attention.dense"},
+           {"mlp_norm", "post_attention_layernorm"},
+           {"mlp.up", "mlp.dense_h_to_4h"},
+           {"mlp.down", "mlp.dense_4h_to_h"}},
+          {{"token_embedding", "gpt_neox.embed_in.weight"},
+           {"final_norm", "gpt_neox.final_layer_norm"},
+           {"head", "embed_out"}},
+          false};
+}
+
+}  // namespace
+
+ArchitectureEntry families::gpt_neox_entry() {
+  ArchitectureEntry entry{};
+  entry.name = "gpt_neox";
+  entry.summary = "Partial RoPE, attention and MLP side by side with a norm each, fused per head (Pythia, GPT-NeoX).";
+  entry.config_from_json = &gpt_neox_from_json;
+  entry.json_names = &gpt_neox_json_names;
+  return entry;
+}
+
+}  // namespace fathom::checkpoint

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/hf_config.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+DecoderConfig llama4_text_from_json(const JsonObject& file) {
+  HfDecoder decoder(file, {"Llama4ForCausalLM"});
+  decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
+  if (decoder.flag("use_qk_norm", true)) decoder.config.qk_norm = QkNorm::kUnit;
+  MoeSpec moe;
+  moe.n_experts = decoder.size("num_local_experts");
+  moe.n_chosen = decoder.json().integer_or("num_experts_per_tok", 1, 1, moe.n_experts);
+  moe.d_ff = moe.d_ff_shared = decoder.size("intermediate_size");
+  moe.router = RouterKind::kSigmoidOnInput;
+  const std::int64_t step = decoder.json().integer_or("interleave_moe_layer_step", 1, 1, 1 << 20);
+  const auto listed = decoder.json().integer_list("moe_layers");
+  const std::int64_t d_ff_dense = decoder.size("intermediate_size_mlp");
+  for (std::int64_t i = 0; i < decoder.config.n_layers(); ++i) {
+    LayerSpec& layer = decoder.config.layers[static_cast<std::size_t>(i)];
+    layer.d_ff = d_ff_dense;
+    layer.qk_norm = layer.position.rotary_dim > 0;
+    const bool mixes = listed ? std::find(listed->begin(), listed->end(), i) != listed->end() : (i + 1) % step == 0;
+    if (mixes) layer.moe = moe;
+  }
+  return decoder.finish();
+}
+
+NameMap llama4_text_json_names(const DecoderConfig&) {
+  NameMap names = llama_style_names();
+  names.layers = with_names(names.layers,
+                            {{"mlp.gate", "feed_forward.gate_proj"},
+                             {"mlp.up", "feed_forward.up_proj"},
+                             {"mlp.down", "feed_forward.down_proj"},
+                             {"mlp.router", "feed_forward.router"},
+                             {"mlp.experts.#.gate.weight", "feed_forward.experts.gate_up_proj", Packing::kGateUp, true},
+                             {"mlp.experts.#.up.weight", "feed_forward.experts.gate_up_proj", Packing::kGateUp, true},
+                             {"mlp.experts.#.down.weight", "feed_forward.experts.down_proj", Packing::kAlone, true},
+                             {"mlp.shared.gate", "feed_forward.shared_expert.gate_proj"},
+                             {"mlp.shared.up", "feed_forward.shared_expert.up_proj"},
+                             {"mlp.shared.down", "feed_forward.shared_expert.down_proj"}});
+  return names;
+}
+
+}  // namespace
+
+ArchitectureEntry families::llama4_text_entry() {
+  ArchitectureEntry entry{};
+  entry.name = "llama4_text";
+  entry.summary = "Chunked attention where it rotates, experts that scale their input, a query temperature (Llama 4).";
+  entry.config_from_json = &llama4_text_from_json;
+  entry.json_names = &llama4_text_json_names;
+  return entry;
+}
+
+}  // namespace fathom::checkpoint

@@ -1,0 +1,42 @@
+#include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/hf_config.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+DecoderConfig minimax_m2_from_json(const JsonObject& file) {
+  HfDecoder decoder(file, {"MiniMaxM2ForCausalLM"});
+  decoder.config.qk_norm = QkNorm::kWhole;
+  decoder.must_be("use_qk_norm", true);
+  MoeSpec moe;
+  moe.n_experts = decoder.size("num_local_experts");
+  moe.n_chosen = decoder.size_up_to("num_experts_per_tok", moe.n_experts);
+  moe.d_ff = decoder.size("intermediate_size");
+  moe.router = RouterKind::kSigmoid;
+  moe.router_correction = moe.renormalise = true;
+  for (LayerSpec& layer : decoder.config.layers) layer.moe = moe;
+  return decoder.finish();
+}
+
+NameMap minimax_m2_json_names(const DecoderConfig&) {
+  NameMap names = llama_style_names();
+  names.layers = with_names(names.layers, {{"mlp.router", "block_sparse_moe.gate"},
+                                           {"mlp.experts.#.gate", "block_sparse_moe.experts.#.w1"},
+                                           {"mlp.experts.#.up", "block_sparse_moe.experts.#.w3"},
+                                           {"mlp.experts.#.down", "block_sparse_moe.experts.#.w2"},
+                                           {"mlp.router_correction", "block_sparse_moe.e_score_correction_bias"}});
+  return names;
+}
+
+}  // namespace
+
+ArchitectureEntry families::minimax_m2_entry() {
+  ArchitectureEntry entry{};
+  entry.name = "minimax_m2";
+  entry.summary = "Partial RoPE, norms over the whole of queries and keys, a sigmoid router (MiniMax-M2).";
+  entry.config_from_json = &minimax_m2_from_json;
+  entry.json_names = &minimax_m2_json_names;
+  return entry;
+}
+
+}  // namespace fathom::checkpoint

@@ -1,0 +1,45 @@
+#include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
+#include "harness/checkpoint/hf_config.h"
+
+namespace fathom::checkpoint {
+namespace {
+
+DecoderConfig stablelm_from_json(const JsonObject& file) {
+  HfDecoder decoder(file, {"StableLmForCausalLM", "layer_norm_eps", 1e-5});
+  decoder.config.norm = NormKind::kLayer;
+  decoder.config.norm_bias = true;
+  decoder.config.attention_bias = decoder.flag("use_qkv_bias", false);
+  decoder.must_be("qk_layernorm", false);
+  decoder.config.parallel_residual = decoder.config.shared_norm = decoder.flag("use_parallel_residual", false);
+  return decoder.finish();
+}
+
+DecoderConfig stablelm_from_gguf(const GgufFile& file) {
+  refuse_gguf_key(file, "stablelm.use_parallel_residual");
+  return read_gguf_decoder(file);
+}
+
+NameMap stablelm_json_names(const DecoderConfig&) {
+  return llama_style_names();
+}
+
+NameMap stablelm_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
+}  // namespace
+
+ArchitectureEntry families::stablelm_entry() {
+  ArchitectureEntry entry{};
+  entry.name = "stablelm";
+  entry.gguf_name = "stablelm";
+  entry.summary = "LayerNorm with bias, SwiGLU, partial RoPE (StableLM).";
+  entry.config_from_json = &stablelm_from_json;
+  entry.config_from_gguf = &stablelm_from_gguf;
+  entry.json_names = &stablelm_json_names;
+  entry.gguf_names = &stablelm_gguf_names;
+  return entry;
+}
+
+}  // namespace fathom::checkpoint
