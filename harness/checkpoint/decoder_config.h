@@ -120,6 +120,8 @@ struct LinearSpec {
   double norm_eps = 1e-6;
   std::int64_t d_key = 0;   ///< kMlstm: width of queries and keys, at most d_head, which is that of the values
   double gate_softcap = 0;  ///< kMlstm
+  /// kMlstm: the state is carried over in bf16 at every multiple of so many tokens (0 = never), as the reference does.
+  std::int64_t state_chunk = 0;
 };
 
 struct LayerSpec {

@@ -65,24 +65,73 @@ Tensor run_lightning(const FadingSequence& sequence, const Tensor& slopes) {
   });
 }
 
-/// gates: [n_k, 2 * heads], input gates before forget gates.
-Tensor run_mlstm(const FadingSequence& sequence, const Tensor& gates, double scale) {
-  const std::int64_t n_heads = gates.size(1) / 2;
-  const Tensor input = gates.narrow(1, 0, n_heads).t().to(torch::kDouble);  // [heads, n_k]
-  const Tensor forget_logits = gates.narrow(1, n_heads, n_heads).t().to(torch::kDouble);
-  const Tensor forget = at::log_sigmoid(forget_logits).cumsum(1);
-  return run_fading(sequence, [&](std::int64_t first, std::int64_t n, const Tensor& products, const Tensor& values) {
-    const Tensor reached = forget.narrow(1, first, n).unsqueeze(2);                // [heads, n, 1]
-    const Tensor entered = (input - forget).narrow(1, 0, first + n).unsqueeze(1);  // [heads, 1, seen]
-    const Tensor later = distances(first, n, torch::TensorOptions().dtype(torch::kInt64)) < 0;
-    const Tensor exponents =
-        (reached + entered).masked_fill(later.to(reached.device()), -std::numeric_limits<double>::infinity());
-    // The reference's state begins with a maximum of 0, which fades like a key does: its epsilon counts in that scale.
-    const Tensor largest = at::maximum(std::get<0>(exponents.max(-1, true)), reached);  // [heads, n, 1]
-    const Tensor weights = (exponents - largest).exp().to(torch::kFloat32) * products * scale;
-    const Tensor sums = weights.sum(-1, true).abs();
-    return at::bmm(weights, values) / (at::maximum(sums, (-largest).exp().to(torch::kFloat32)) + kMlstmEpsilon);
-  });
+/// What xLSTM knows of the tokens before a chunk, scaled by exp(-largest).
+struct MlstmState {
+  Tensor memory;   ///< [heads, d_key, d_head]
+  Tensor sums;     ///< [heads, d_key, 1]
+  Tensor largest;  ///< [heads, 1, 1] double
+};
+
+/// Gates and keys of one chunk. Gates are logarithms, double.
+struct MlstmChunk {
+  Tensor keys, values;  ///< [heads, n, d]
+  Tensor input;         ///< [heads, n]
+  Tensor forget;        ///< [heads, n], summed from the chunk's first token on
+
+  /// The state behind the chunk.
+  MlstmState after(const MlstmState& before) const {
+    const Tensor faded = forget.narrow(1, forget.size(1) - 1, 1).unsqueeze(2);  // [heads, 1, 1]
+    const Tensor entered = faded - forget.unsqueeze(2) + input.unsqueeze(2);    // [heads, n, 1]
+    const Tensor carried = faded + before.largest;
+    const Tensor largest = at::maximum(carried, std::get<0>(entered.max(1, true)));
+    const Tensor keep = (carried - largest).exp().to(torch::kFloat32);
+    const Tensor weighted = (keys * (entered - largest).exp().to(torch::kFloat32)).transpose(1, 2);  // [heads, d, n]
+    const auto in_bf16 = [](const Tensor& x) { return x.to(torch::kBFloat16).to(torch::kFloat32); };
+    return {in_bf16(keep * before.memory + at::bmm(weighted, values)),
+            in_bf16(keep * before.sums + weighted.sum(2, true)), in_bf16(largest).to(torch::kDouble)};
+  }
+
+  /// Queries q [heads, n, d] of the chunk's tokens from `first` on. [heads, n, d_head]
+  Tensor attend(const MlstmState& before, const Tensor& q, std::int64_t first) const {
+    const std::int64_t n = q.size(1), seen = first + n;
+    const Tensor reached = forget.narrow(1, first, n).unsqueeze(2);           // [heads, n, 1]
+    const Tensor entered = (input - forget).narrow(1, 0, seen).unsqueeze(1);  // [heads, 1, seen]
+    const Tensor later = distances(first, n, torch::TensorOptions().dtype(torch::kInt64)).to(q.device()) < 0;
+    const Tensor exponents = (reached + entered).masked_fill(later, -std::numeric_limits<double>::infinity());
+    const Tensor carried = reached + before.largest;
+    const Tensor largest = at::maximum(carried, std::get<0>(exponents.max(-1, true)));
+    const Tensor keep = (carried - largest).exp().to(torch::kFloat32);
+    const Tensor weights =
+        (exponents - largest).exp().to(torch::kFloat32) * at::bmm(q, keys.narrow(1, 0, seen).transpose(1, 2));
+    const Tensor sums = (keep * at::bmm(q, before.sums) + weights.sum(-1, true)).abs();
+    const Tensor out = keep * at::bmm(q, before.memory) + at::bmm(weights, values.narrow(1, 0, seen));
+    return out / (at::maximum(sums, (-largest).exp().to(torch::kFloat32)) + kMlstmEpsilon);
+  }
+};
+
+/// gates: [n_k, 2 * heads], input gates before forget gates. [n_q, heads * d_head]
+Tensor run_mlstm(const checkpoint::LayerSpec& spec, const FadingSequence& sequence, const Tensor& gates) {
+  const std::int64_t n_q = sequence.q.size(0), n_k = sequence.k.size(0), n_heads = spec.n_heads;
+  const std::int64_t chunk_size = spec.linear->state_chunk > 0 ? spec.linear->state_chunk : n_k;
+  const Tensor logits = gates.t().to(torch::kDouble);  // [2 * heads, n_k]
+  const Tensor queries = sequence.q.transpose(0, 1) / std::sqrt(static_cast<double>(spec.linear->d_key));
+  const auto f32 = torch::TensorOptions().dtype(torch::kFloat32).device(queries.device());
+  const std::int64_t d = sequence.k.size(2);
+  MlstmState state{at::zeros({n_heads, d, sequence.v.size(2)}, f32), at::zeros({n_heads, d, 1}, f32),
+                   at::zeros({n_heads, 1, 1}, f32.dtype(torch::kDouble))};
+  std::vector<Tensor> blocks;
+  for (std::int64_t begin = 0; begin < n_k; begin += chunk_size) {
+    const std::int64_t n = std::min(chunk_size, n_k - begin), end = begin + n;
+    const auto part = [&](const Tensor& x) { return x.narrow(0, begin, n).transpose(0, 1); };
+    const MlstmChunk chunk{part(sequence.k), part(sequence.v), logits.narrow(0, 0, n_heads).narrow(1, begin, n),
+                           at::log_sigmoid(logits.narrow(0, n_heads, n_heads).narrow(1, begin, n)).cumsum(1)};
+    for (std::int64_t first = std::max(begin, n_k - n_q); first < end; first += kQueryBlock) {
+      const Tensor q = queries.narrow(1, first - (n_k - n_q), std::min(kQueryBlock, end - first));
+      blocks.push_back(chunk.attend(state, q, first - begin).transpose(0, 1));
+    }
+    if (end < n_k) state = chunk.after(state);
+  }
+  return at::cat(blocks, 0).reshape({n_q, -1});
 }
 
 /// Runs every sequence of a call. `run` takes the sequence, its row of the batch and its span, null without caches.
@@ -112,12 +161,11 @@ Tensor lightning_attention(const ops::AttentionCall& call) {
 
 Tensor mlstm_attention(const ops::AttentionCall& call, const Tensor& input_gate, const Tensor& forget_gate) {
   const Tensor gates = at::cat({input_gate, forget_gate}, -1);  // [batch, seq, 2 * heads]
-  const double scale = 1 / std::sqrt(static_cast<double>(call.spec->linear->d_key));
   return each_sequence(call, [&](const FadingSequence& sequence, std::int64_t row, const SequenceSpan* span) {
     const Tensor own = gates[row];
-    if (span == nullptr) return run_mlstm(sequence, own, scale);
+    if (span == nullptr) return run_mlstm(*call.spec, sequence, own);
     const Tensor all = remember(call, *span, own.narrow(0, span->begin, span->n_tokens), 0, own.size(-1));
-    return run_mlstm(sequence, all, scale);
+    return run_mlstm(*call.spec, sequence, all);
   });
 }
 

@@ -42,13 +42,13 @@ struct AttentionCall {
   torch::Tensor k, v;       ///< [batch, seq, n_kv_heads, d_head], before rotation
   torch::Tensor positions;  ///< [batch, seq] int64
   torch::Tensor hidden;     ///< [batch, seq, d_model]: the attention's input, for schemes that need it
-  torch::Tensor sinks;      ///< [n_heads] or undefined: logits that only take a share of the softmax
   std::int64_t layer = 0;
   const checkpoint::LayerSpec* spec = nullptr;
   position::PositionScheme* scheme = nullptr;
   /// Inference: the packed sequences (batch is 1). Empty: every row is a sequence of its own without a cache, positions
   /// as given.
   const std::vector<SequenceSpan>* sequences = nullptr;
+  torch::Tensor sinks = {};  ///< [n_heads] or undefined: logits that only take a share of the softmax
 };
 
 /// Rotation, query scale, blocked causal attention with running softmax and the scheme's bias. Result [batch, seq,

@@ -45,7 +45,7 @@ Tensor conformance_ids(std::int64_t batch, std::int64_t seq) {
 }
 
 Tensor logits_at(DecoderLm& decoder, const Tensor& ids, const Tensor& positions) {
-  const Tensor hidden = decoder.hidden({ids, positions, {}});
+  const Tensor hidden = decoder.hidden({ids, positions, {}, {}});
   return decoder.logits(hidden.reshape({-1, hidden.size(2)})).view({ids.size(0), ids.size(1), -1});
 }
 
@@ -62,7 +62,7 @@ Tensor logits_through_cache(DecoderLm& decoder, const Tensor& ids, const std::ve
   std::vector<Tensor> out;
   std::int64_t begin = 0;
   for (const std::int64_t n : pieces) {
-    ForwardInput input{ids.narrow(1, begin, n), counted_positions(1, seq).narrow(1, begin, n), {}};
+    ForwardInput input{ids.narrow(1, begin, n), counted_positions(1, seq).narrow(1, begin, n), {}, {}};
     input.sequences = {SequenceSpan{0, n, begin, seq, &cache}};
     out.push_back(decoder.logits(decoder.hidden(input)[0]));
     begin += n;
@@ -322,7 +322,7 @@ TEST_CASE("schemes: T-64: packed sequences give what each gives alone", "[positi
     fathom::engine::KvCache one(decoder->config(), fathom::kernels::ElementType::kFloat32), two = one;
     one.reserve(290);
     two.reserve(40);
-    ForwardInput input{ids, positions, {}};
+    ForwardInput input{ids, positions, {}, {}};
     input.sequences = {SequenceSpan{0, 290, 0, 290, &one}, SequenceSpan{290, 40, 0, 40, &two}};
     const Tensor fused = decoder->logits(decoder->hidden(input)[0]);
     CHECK(largest_difference(fused.narrow(0, 0, 290), first) < 1e-4);

@@ -33,7 +33,7 @@ torch::Tensor tiny_ids(std::int64_t batch, std::int64_t seq) {
 }
 
 ForwardInput tiny_input(const torch::Tensor& ids) {
-  return {ids, counted_positions(ids.size(0), ids.size(1)), {}};
+  return {ids, counted_positions(ids.size(0), ids.size(1)), {}, {}};
 }
 
 torch::Tensor all_logits(DecoderLm& decoder, const torch::Tensor& ids) {

@@ -20,6 +20,7 @@ DecoderConfig xlstm_from_json(const JsonObject& file) {
   linear.kind = LinearKind::kMlstm;
   linear.norm_eps = decoder.config.norm_eps;
   linear.gate_softcap = json.positive_or("gate_soft_cap", 15);
+  linear.state_chunk = json.integer_or("max_inference_chunksize", 16384, 1, std::int64_t{1} << 40);
   const std::int64_t step = json.integer_or("ffn_round_up_to_multiple_of", 64, 1, 1 << 20);
   const std::int64_t d_ff = (width("ffn_proj_factor", 2.667) + step - 1) / step * step;
   for (LayerSpec& layer : decoder.config.layers) {
