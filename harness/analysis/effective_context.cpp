@@ -121,40 +121,12 @@ std::vector<double> scores_of(const ScoreTable& table, const std::vector<double>
   return total;
 }
 
-/// Highest score over the base lengths that are scored, in percent.
-std::optional<double> base_score_of(const ScoreTable& table, const std::vector<double>& scores,
-                                    const std::vector<std::int64_t>& base_lengths) {
-  std::optional<double> base;
-  for (std::size_t l = 0; l < table.lengths.size(); ++l) {
-    const bool is_base = std::find(base_lengths.begin(), base_lengths.end(), table.lengths[l]) != base_lengths.end();
-    if (is_base && table.scored[l]) base = std::max(base.value_or(scores[l]), scores[l]);
-  }
-  return base;
-}
-
-/// Both rules on one set of scores.
-struct BothRules {
-  EffectiveValue absolute;
-  EffectiveValue relative;
-  std::optional<double> base_score;
-};
-
 BothRules apply_rules(const ScoreTable& table, const std::vector<double>& scores, const RuleSettings& settings) {
   std::vector<LengthPoint> points;
   for (std::size_t l = 0; l < table.lengths.size(); ++l) {
     points.push_back({table.lengths[l], table.scored[l] ? std::optional<double>(scores[l]) : std::nullopt});
   }
-  BothRules out;
-  out.absolute = effective_context(points, settings.absolute_threshold, PassRule::kGreater);
-  out.base_score = base_score_of(table, scores, settings.base_lengths);
-  if (!out.base_score) {
-    out.relative.notes.emplace_back("no base length is scored");
-  } else if (*out.base_score <= 100 * settings.blind_guess + kBaseAboveChancePoints + kRoundingPoints) {
-    out.relative.notes.emplace_back("the base score is no better than chance");
-  } else {
-    out.relative = effective_context(points, settings.relative_share * *out.base_score, PassRule::kAtLeast);
-  }
-  return out;
+  return effective_by_both_rules(points, settings);
 }
 
 /// Place on the ordered grid: 0 = left of the first length (or nothing could be said), l + 1 = length number l.
@@ -286,6 +258,24 @@ EffectiveValue effective_context(std::vector<LengthPoint> points, double thresho
   out.tokens = value;
   for (const LengthPoint& point : points) {
     if (!out.next_tested && point.score && point.length_tokens > *value) out.next_tested = point.length_tokens;
+  }
+  return out;
+}
+
+BothRules effective_by_both_rules(const std::vector<LengthPoint>& points, const RuleSettings& settings) {
+  BothRules out;
+  out.absolute = effective_context(points, settings.absolute_threshold, PassRule::kGreater);
+  for (const LengthPoint& point : points) {
+    const bool is_base = std::find(settings.base_lengths.begin(), settings.base_lengths.end(), point.length_tokens) !=
+                         settings.base_lengths.end();
+    if (is_base && point.score) out.base_score = std::max(out.base_score.value_or(*point.score), *point.score);
+  }
+  if (!out.base_score) {
+    out.relative.notes.emplace_back("no base length is scored");
+  } else if (*out.base_score <= 100 * settings.blind_guess + kBaseAboveChancePoints + kRoundingPoints) {
+    out.relative.notes.emplace_back("the base score is no better than chance");
+  } else {
+    out.relative = effective_context(points, settings.relative_share * *out.base_score, PassRule::kAtLeast);
   }
   return out;
 }

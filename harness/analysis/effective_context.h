@@ -59,6 +59,14 @@ struct RuleSettings {
   int resamples = 2000;
 };
 
+/// Both rules on one set of scores.
+struct BothRules {
+  EffectiveValue absolute;
+  EffectiveValue relative;
+  std::optional<double> base_score;  ///< percent: highest score over the base lengths that are scored
+};
+BothRules effective_by_both_rules(const std::vector<LengthPoint>& points, const RuleSettings& settings);
+
 /// Score of one length with the 2.5 and 97.5 % points of the same bootstrap, in percent.
 struct LengthScore {
   std::int64_t length_tokens = 0;
