@@ -166,19 +166,6 @@ GroupedScores group_scores(const std::vector<store::OutcomeRow>& outcomes, Outco
   return out;
 }
 
-/// The lengths whose highest score is the base of the relative rule.
-std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
-                                          const SummarySettings& settings) {
-  if (settings.base_lengths != std::vector<std::string>{"auto"}) {
-    return config::expand_lengths(settings.base_lengths, record.trained_context.value_or(record.claimed_context));
-  }
-  std::vector<std::int64_t> out;
-  for (const std::int64_t length : tested) {  // shortest first
-    if (out.size() < 2 && (!record.trained_context || length <= *record.trained_context)) out.push_back(length);
-  }
-  return out;
-}
-
 std::vector<std::int64_t> lengths_in(const std::vector<LengthScores>& scores) {
   std::vector<std::int64_t> out;
   for (const LengthScores& one : scores) out.push_back(one.length_tokens);
@@ -306,7 +293,7 @@ class RunSummariser {
                              double blind_guess) const {
     RuleSettings rules;
     rules.absolute_threshold = summary_.settings.absolute_threshold;
-    rules.base_lengths = base_lengths_of(tested, record, summary_.settings);
+    rules.base_lengths = base_lengths_of(tested, record, summary_.settings.base_lengths);
     rules.blind_guess = blind_guess;
     rules.resamples = summary_.settings.resamples;
     return rules;
@@ -496,6 +483,18 @@ SummarySettings summary_settings(const config::ReportSection& section) {
   settings.effective = section.effective;
   settings.base_lengths = section.base_lengths;
   return settings;
+}
+
+std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
+                                          const std::vector<std::string>& asked) {
+  if (asked != std::vector<std::string>{"auto"}) {
+    return config::expand_lengths(asked, record.trained_context.value_or(record.claimed_context));
+  }
+  std::vector<std::int64_t> out;
+  for (const std::int64_t length : tested) {  // shortest first
+    if (out.size() < 2 && (!record.trained_context || length <= *record.trained_context)) out.push_back(length);
+  }
+  return out;
 }
 
 bool RunSummary::shows_mean() const {

@@ -26,6 +26,11 @@ struct SummarySettings {
 
 SummarySettings summary_settings(const config::ReportSection& section);
 
+/// The lengths whose highest score is the base of the relative rule. \param asked  as in SummarySettings. "auto": the
+/// two shortest tested, of a trained model among those it was trained on.
+std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
+                                          const std::vector<std::string>& asked);
+
 enum class Estimator {
   kNone,             ///< fractional scores of fewer than 20 values: the number is shown instead
   kWilson,           ///< 0/1 scores, one a sample

@@ -11,14 +11,12 @@
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 #include "harness/store/imported_reader.h"
+#include "harness/store/pairable_rows.h"
 #include "harness/store/schema.h"
 #include "harness/store/sqlite.h"
 
 namespace fathom::store {
 namespace {
-
-/// Bytes of the prompt's end that a miss shows.
-constexpr std::size_t kPromptTailBytes = 240;
 
 std::optional<std::int32_t> narrowed(const std::optional<std::int64_t>& value) {
   if (!value) return std::nullopt;
@@ -30,14 +28,6 @@ task::TaskVariant stored_task_variant(std::string_view text) {
     if (task::to_string(variant) == text) return variant;
   }
   throw StoreError(fmt::format("store: unknown task variant '{}'; known: balanced, ruler", text));
-}
-
-/// The last bytes of a text, beginning with a whole UTF-8 character.
-std::string text_tail(std::string_view text) {
-  if (text.size() <= kPromptTailBytes) return std::string(text);
-  std::size_t begin = text.size() - kPromptTailBytes;
-  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80U) ++begin;
-  return std::string(text.substr(begin));
 }
 
 /// An outcome with what finds its texts again.
@@ -59,6 +49,15 @@ class SqliteResultReader : public ResultReader {
   std::vector<TaskInfo> tasks(const std::string& run) const override;
   std::vector<std::string> scorers(const std::string& run) const override;
   std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer) const override;
+  std::vector<PairableRow> pairable_rows(const std::string& run, const std::string& scorer) const override {
+    const std::int64_t id = run_id(run);
+    return read_pairable_rows(*database_, {id, task_indices(id), scorer});
+  }
+  AnswerText answer(std::int64_t result_id) const override { return read_answer(*database_, result_id); }
+  PromptText prompt(std::int64_t result_id) const override { return read_prompt(*database_, result_id); }
+  std::map<std::string, std::vector<std::int64_t>> scorer_versions(const std::string& run) const override {
+    return read_scorer_versions(*database_, run_id(run));
+  }
   std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const override;
   std::vector<MissRow> misses(const std::string& run, int max_per_cell) const override;
   std::vector<ScoreMeanRow> score_means(const std::string& run) const override;
@@ -260,11 +259,6 @@ std::vector<eval::CellRecord> SqliteResultReader::unbuilt_cells(const std::strin
 std::vector<MissRow> SqliteResultReader::misses(const std::string& run, int max_per_cell) const {
   const RunInfo info = this->run(run);
   const std::vector<TaskInfo> task_infos = tasks(run);
-  Statement select(
-      *database_,
-      "SELECT p.text, c.reply_text, s.sample_id FROM result r JOIN sample s USING (sample_id) "
-      "JOIN prompt p USING (prompt_id) JOIN completion c ON c.result_id = r.result_id WHERE r.result_id = ?");
-  Statement references(*database_, "SELECT text FROM reference WHERE sample_id = ? ORDER BY ordinal");
   std::vector<MissRow> out;
   std::optional<OutcomeRow> cell;  // the cell being counted, index 0
   int n_in_cell = 0;
@@ -278,8 +272,6 @@ std::vector<MissRow> SqliteResultReader::misses(const std::string& run, int max_
       n_in_cell = 0;
     }
     if (++n_in_cell > max_per_cell) continue;
-    select.bind(0, outcome.result_id);
-    if (!select.step()) continue;
     const TaskInfo& task_info = task_infos[static_cast<std::size_t>(row.task)];
     MissRow miss;
     miss.variant = info.variants[static_cast<std::size_t>(row.variant)].name;
@@ -287,14 +279,10 @@ std::vector<MissRow> SqliteResultReader::misses(const std::string& run, int max_
     miss.length_tokens = row.length_tokens;
     miss.depth_bp = row.depth_bp;
     miss.index = row.index;
-    miss.prompt_tail = text_tail(select.text(0));
-    miss.reply = std::string(select.text(1));
-    references.bind(0, select.integer(2));
-    std::vector<std::string> expected;
-    while (references.step()) expected.emplace_back(references.text(0));
-    references.reset();
-    select.reset();
-    miss.expected = join(expected, ", ");
+    AnswerText text = read_answer(*database_, outcome.result_id);
+    miss.prompt_tail = std::move(text.prompt_tail);
+    miss.expected = std::move(text.expected);
+    miss.reply = std::move(text.reply);
     out.push_back(std::move(miss));
   }
   return out;

@@ -2,11 +2,13 @@
 // Read side of the results database, as the analysis and the reports see it.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/core/hash.h"
 #include "harness/eval/records.h"
 #include "harness/store/imported.h"
 
@@ -27,6 +29,25 @@ struct OutcomeRow {
   std::int64_t index = 0;                ///< sample number: the cluster
   eval::SampleStatus status = eval::SampleStatus::kOk;
   std::optional<double> value;  ///< the asked scorer's value
+};
+
+/// An outcome with what pairs it with another run's, and what finds its texts again.
+struct PairableRow {
+  OutcomeRow outcome;
+  Hash128 address;             ///< of the sample: equal addresses are the same question, byte for byte
+  std::int64_t result_id = 0;  ///< for `answer` and `prompt` of the same reader
+};
+
+/// What one result was asked and said.
+struct AnswerText {
+  std::string prompt_tail;  ///< last characters of the prompt, whole UTF-8 characters
+  std::string expected;     ///< references, joined by ", "
+  std::string reply;
+};
+
+struct PromptText {
+  std::string text;
+  TokenIds ids;
 };
 
 struct TaskInfo {
@@ -107,6 +128,14 @@ class ResultReader {
   /// Rows of one scorer, ordered by variant, task, length, depth, index, without controls. `scorer` "" = each task's
   /// main metric.
   virtual std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer = "") const = 0;
+  /// The rows of `outcomes` in the same order, each with its address. \throws StoreError for an address that is no
+  /// hash.
+  virtual std::vector<PairableRow> pairable_rows(const std::string& run, const std::string& scorer = "") const = 0;
+  /// \throws StoreError for a result that is not there.
+  virtual AnswerText answer(std::int64_t result_id) const = 0;
+  virtual PromptText prompt(std::int64_t result_id) const = 0;
+  /// Versions of each scorer with scores in this run, by name; several where a run was continued with another build.
+  virtual std::map<std::string, std::vector<std::int64_t>> scorer_versions(const std::string& run) const = 0;
   /// In the order of variants, then task, length, depth.
   virtual std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const = 0;
   /// Samples whose main metric is below 1: the first of each (variant, task, length, depth), in the order of

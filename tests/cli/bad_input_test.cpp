@@ -57,8 +57,8 @@ TEST_CASE("cli: usage errors exit with 2 and help with 0", "[cli][errors]") {
   check_one_line(work.run({"run", "nowhere.ini"}), 2, "nowhere.ini");
   check_one_line(work.run({"report", "--db", "x.db", "extra"}), 2, "unexpected argument 'extra'");
   check_one_line(work.run({"report", "--db", "nowhere.db"}), 1, "nowhere.db");
-  for (const std::string command : {"run", "train", "generate", "score", "report", "import", "inspect", "theory",
-                                    "tokenize", "logits", "list", "doctor"}) {
+  for (const std::string command : {"run", "train", "generate", "score", "check", "report", "compare", "import",
+                                    "inspect", "theory", "tokenize", "logits", "bench", "list", "doctor"}) {
     const ProcessResult help = work.run({command, "--help"});
     CHECK(help.exit_code == 0);
     CHECK(contains(help.out, "examples:"));
