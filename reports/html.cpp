@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <set>
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
@@ -13,8 +12,12 @@
 #include "reports/embedded.h"
 #include "reports/format.h"
 #include "reports/imported.h"
+#include "reports/miss_tables.h"
+#include "reports/quality_tables.h"
 #include "reports/reports.h"
+#include "reports/run_charts.h"
 #include "reports/tables.h"
+#include "reports/theory_tables.h"
 
 namespace fathom::reports {
 namespace {
@@ -113,12 +116,19 @@ class HtmlRun {
     if (has_results) add(out, "curves", l_("curves"), "curves", curves());
     if (has_depths()) add(out, "heatmaps", l_("heatmaps"), "heatmaps", heat_maps());
     list plain;
+    add_plain(plain, l_("matrix"), "matrix", matrix_table(source_));
+    add_plain(plain, l_("theory_title"), "theory", theory_table(source_));
+    add_plain(plain, l_("scorecard"), "scorecard", scorecard_table(source_));
     add_plain(plain, l_("unbuilt"), "unbuilt", unbuilt_table(source_));
     add_plain(plain, l_("other_scores"), "other-scores", other_scores_table(source_));
     add_plain(plain, l_("guesses"), "guesses", guess_table(source_));
     add_plain(plain, l_("position_bits"), "position-bits", position_bits_table(source_));
+    add_plain(plain, l_("corrected"), "corrected", corrected_table(source_));
     add_plain(plain, l_("controls"), "controls", control_table(source_));
+    add_plain(plain, l_("replies"), "replies", reply_table(source_));
+    add_plain(plain, l_("fit"), "fit", fit_table(source_));
     add_plain(plain, l_("costs"), "costs", cost_table(source_));
+    add_plain(plain, l_("seeds"), "seeds", seed_table(source_));
     add_plain(plain, l_("training"), "training", training_table(source_));
     out["plain"] = list_data(std::move(plain));
     if (!run_.misses.empty()) add(out, "misses", l_("misses"), "misses", misses());
@@ -231,46 +241,13 @@ class HtmlRun {
           object{{"name", visible_text(run_.variants[v].record.name)}, {"swatch", legend_swatch_svg(v - first)}});
     }
     list charts;
-    const auto add_chart = [&](const std::string& title, auto&& curve_of) {
-      CurveChart chart = empty_chart(title, first, last);
-      for (std::size_t v = first; v < last; ++v) {
-        chart.series.push_back({run_.variants[v].record.name, v - first, &curve_of(run_.variants[v])});
-      }
-      charts.push_back(object{{"title", title}, {"svg", curve_chart_svg(chart)}});
+    const auto add_chart = [&](const std::string& title, const std::size_t* task) {
+      charts.push_back(
+          object{{"title", title}, {"svg", curve_chart_svg(run_curve_chart(source_, {first, last, task}))}});
     };
-    if (run_.tasks.size() > 1) {
-      add_chart(
-          l_("mean"), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
-    }
-    for (std::size_t t = 0; t < run_.tasks.size(); ++t) {
-      add_chart(
-          visible_text(run_.tasks[t].label), [t](const analysis::VariantSummary& v) -> const auto& {
-            return v.tasks[t].curve;
-          });
-    }
+    if (run_.tasks.size() > 1) add_chart(l_("mean"), nullptr);
+    for (std::size_t t = 0; t < run_.tasks.size(); ++t) add_chart(visible_text(run_.tasks[t].label), &t);
     return {{"series", list_data(std::move(legend))}, {"charts", list_data(std::move(charts))}};
-  }
-
-  CurveChart empty_chart(const std::string& title, std::size_t first, std::size_t last) const {
-    CurveChart chart;
-    chart.lengths = run_.lengths;
-    chart.threshold_percent = run_.settings.absolute_threshold;
-    chart.trained_label = ascii_lower(l_("trained"));
-    chart.claimed_label = ascii_lower(l_("claimed"));
-    std::set<std::int64_t> trained;
-    std::set<std::int64_t> claimed;
-    std::vector<std::string> names;
-    for (std::size_t v = first; v < last; ++v) {
-      const eval::VariantRecord& record = run_.variants[v].record;
-      if (record.trained_context) trained.insert(*record.trained_context);
-      if (record.claimed_context > 0) claimed.insert(record.claimed_context);
-      names.push_back(visible_text(record.name));
-    }
-    chart.trained_marks.assign(trained.begin(), trained.end());
-    chart.claimed_marks.assign(claimed.begin(), claimed.end());
-    chart.description =
-        fmt::format("{}: {}. {}. {}", l_("curve_alt"), title, join(names, ", "), l_("curve_numbers") + " ↓");
-    return chart;
   }
 
   bool has_depths() const {
@@ -292,9 +269,7 @@ class HtmlRun {
         const analysis::TaskResult& result = run_.variants[v].tasks[t];
         if (!result.sweeps_depth) continue;
         const std::string name = visible_text(run_.variants[v].record.name);
-        const HeatMap map{fmt::format("{}: {}, {}", l_("heatmap_alt"), name, title), &result.cells, l_("depth"),
-                          l_("length")};
-        charts.push_back(object{{"title", name}, {"svg", heat_map_svg(map)}});
+        charts.push_back(object{{"title", name}, {"svg", heat_map_svg(run_heat_map(source_, v, t))}});
         tables.push_back(table_data(depth_table(source_, v, t), "", name));
       }
       if (charts.empty()) continue;
@@ -306,31 +281,29 @@ class HtmlRun {
 
   object misses() const {
     list groups;
-    for (std::size_t begin = 0; begin < run_.misses.size();) {
-      std::size_t end = begin;
-      Table table;
-      table.columns = {{l_("task"), Align::kLeft},      {l_("length")},
-                       {l_("depth_percent")},           {l_("sample")},
-                       {l_("expected"), Align::kLeft},  {l_("got"), Align::kLeft},
-                       {l_("prompt_end"), Align::kLeft}};
-      for (; end < run_.misses.size() && run_.misses[end].variant == run_.misses[begin].variant; ++end) {
-        const store::MissRow& miss = run_.misses[end];
-        table.rows.push_back({{miss.task},
-                              {format_tokens(miss.length_tokens)},
-                              {miss.depth_bp ? format_depth(*miss.depth_bp) : std::string(kNothing)},
-                              {std::to_string(miss.index)},
-                              {visible_text(miss.expected)},
-                              {visible_text(miss.reply)},
-                              {"…" + visible_text(miss.prompt_tail)}});
-      }
-      const std::string title = visible_text(run_.misses[begin].variant);
-      groups.push_back(
-          object{{"title", fmt::format("{} ({})", title, end - begin)}, {"table", table_data(table, "misses", title)}});
-      begin = end;
+    for (const MissGroup& group : miss_groups(source_)) {
+      groups.push_back(object{{"title", fmt::format("{} ({})", group.variant, group.table.rows.size())},
+                              {"variant_name", group.variant},
+                              {"table", table_data(group.table, "misses", group.variant)}});
     }
-    std::string lead = replace_all(l_("misses_caption"), "{n}", std::to_string(run_.misses_per_cell));
-    if (run_.misses_thinned) lead += " " + l_("misses_thinned");
-    return {{"lead", lead}, {"groups", list_data(std::move(groups))}};
+    return {{"lead", misses_lead(source_)}, {"filters", miss_filters()}, {"groups", list_data(std::move(groups))}};
+  }
+
+  object miss_filters() const {
+    const auto options = [](const std::vector<std::string>& names) {
+      return list_data(list(names.begin(), names.end()));
+    };
+    const MissChoices choices = miss_choices(source_);
+    return {{"id", id_},
+            {"search", l_("misses_search")},
+            {"any", l_("misses_any")},
+            {"shown_of", l_("misses_shown")},
+            {"variant", l_("variant")},
+            {"task", l_("task")},
+            {"length", l_("length")},
+            {"variants", options(choices.variants)},
+            {"tasks", options(choices.tasks)},
+            {"lengths", options(choices.lengths)}};
   }
 
   /// Control characters made visible, lines kept.
@@ -386,8 +359,12 @@ void write_html(const store::ResultReader& results, const ReportOptions& options
                              {"notes", list_data(std::move(notes))}});
   }
   if (!imports.empty()) page["has_imports"] = object{{"imports", list_data(std::move(imports))}};
+  const bool has_misses = std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.misses.empty(); });
+  if (has_misses) page["script"] = object{{"script", std::string(embedded_file("templates/misses.js"))}};
   page["table_partial"] =
       kainjow::mustache::partial([] { return std::string(embedded_file("templates/table.mustache")); });
+  page["misses_partial"] =
+      kainjow::mustache::partial([] { return std::string(embedded_file("templates/misses.mustache")); });
   kainjow::mustache::mustache page_template{std::string(embedded_file("templates/page.mustache"))};
   FATHOM_CHECK(page_template.is_valid(), "page.mustache: " + page_template.error_message());
   out << page_template.render(page);

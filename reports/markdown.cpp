@@ -7,8 +7,10 @@
 #include "harness/core/text_util.h"
 #include "reports/format.h"
 #include "reports/imported.h"
+#include "reports/quality_tables.h"
 #include "reports/reports.h"
 #include "reports/tables.h"
+#include "reports/theory_tables.h"
 
 namespace fathom::reports {
 namespace {
@@ -87,12 +89,19 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
     write_markdown_curves(source, out);
     write_markdown_depths(source, out);
   }
+  write_markdown_section(l("matrix"), matrix_table(source), out);
+  write_markdown_section(l("theory_title"), theory_table(source), out);
+  write_markdown_section(l("scorecard"), scorecard_table(source), out);
   write_markdown_section(l("unbuilt"), unbuilt_table(source), out);
   write_markdown_section(l("other_scores"), other_scores_table(source), out);
   write_markdown_section(l("guesses"), guess_table(source), out);
   write_markdown_section(l("position_bits"), position_bits_table(source), out);
+  write_markdown_section(l("corrected"), corrected_table(source), out);
   write_markdown_section(l("controls"), control_table(source), out);
+  write_markdown_section(l("replies"), reply_table(source), out);
+  write_markdown_section(l("fit"), fit_table(source), out);
   write_markdown_section(l("costs"), cost_table(source), out);
+  write_markdown_section(l("seeds"), seed_table(source), out);
   write_markdown_section(l("training"), training_table(source), out);
   write_markdown_section(l("provenance"), provenance_table(source), out);
   const std::string fence = code_fence(run.info.run.canonical_config);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "harness/analysis/kept_summary.h"
 #include "harness/config/sweep.h"
 #include "harness/core/error.h"
 #include "harness/core/stats.h"
@@ -198,6 +199,8 @@ class RunSummariser {
     summary_.costs = results_.costs(run_);
     summary_.guesses = results_.guesses(run_);
     summary_.controls = results_.controls(run_);
+    summary_.replies = results_.replies(run_);
+    summary_.seeds = seed_groups(summary_.info, outcomes_);
     for (store::ScoreMeanRow& row : results_.score_means(run_)) {
       const bool is_main = row.scorer == summary_.tasks[static_cast<std::size_t>(row.task)].info.metric;
       if (!is_main) summary_.other_scores.push_back(std::move(row));
@@ -509,7 +512,9 @@ bool RunSummary::shows_task(std::size_t task) const {
 }
 
 RunSummary summarise_run(const store::ResultReader& results, const std::string& run, const SummarySettings& settings) {
-  return RunSummariser(results, run, settings).summarise();
+  RunSummary out = RunSummariser(results, run, settings).summarise();
+  if (!out.info.pruned_at.empty()) restore_kept(results.kept(run), out);
+  return out;
 }
 
 }  // namespace fathom::analysis

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/analysis/effective_context.h"
+#include "harness/analysis/seed_groups.h"
 #include "harness/config/run_config.h"
 #include "harness/scoring/position_bins.h"
 #include "harness/store/result_reader.h"
@@ -93,6 +94,8 @@ struct RunSummary {
   std::vector<store::CostRow> costs;
   std::vector<store::GuessRow> guesses;
   std::vector<store::ControlRow> controls;
+  std::vector<store::ReplyRow> replies;
+  std::vector<SeedGroupRow> seeds;                ///< settings trained with several seeds
   std::vector<store::ScoreMeanRow> other_scores;  ///< of scorers that are not the task's main metric
   std::vector<PositionCurve> position_bits;       ///< of tasks that score running text
   std::int64_t n_values = 0;

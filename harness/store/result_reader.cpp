@@ -11,7 +11,9 @@
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 #include "harness/store/imported_reader.h"
+#include "harness/store/kept_rows.h"
 #include "harness/store/pairable_rows.h"
+#include "harness/store/reply_rows.h"
 #include "harness/store/schema.h"
 #include "harness/store/sqlite.h"
 
@@ -52,6 +54,11 @@ class SqliteResultReader : public ResultReader {
   std::vector<PairableRow> pairable_rows(const std::string& run, const std::string& scorer) const override {
     const std::int64_t id = run_id(run);
     return read_pairable_rows(*database_, {id, task_indices(id), scorer});
+  }
+  KeptRun kept(const std::string& run) const override { return read_kept(*database_, run_id(run)); }
+  std::vector<ReplyRow> replies(const std::string& run) const override {
+    const std::int64_t id = run_id(run);
+    return read_replies(*database_, id, task_indices(id));
   }
   AnswerText answer(std::int64_t result_id) const override { return read_answer(*database_, result_id); }
   PromptText prompt(std::int64_t result_id) const override { return read_prompt(*database_, result_id); }
@@ -99,7 +106,7 @@ RunInfo SqliteResultReader::run(const std::string& name) const {
   Statement select(
       *database_,
       "SELECT name, canonical_config, config_fingerprint, tool_version, source_revision, library_versions, "
-      "hardware, seed, started_at, finished_at FROM run WHERE run_id = ?");
+      "hardware, seed, started_at, finished_at, pruned_at FROM run WHERE run_id = ?");
   select.bind(0, id);
   FATHOM_CHECK(select.step(), "the run was found a moment ago, in the same snapshot");
   RunInfo info;
@@ -113,6 +120,7 @@ RunInfo SqliteResultReader::run(const std::string& name) const {
   info.run.seed = select.integer(7);
   info.run.started_at = std::string(select.text(8));
   info.finished_at = std::string(select.text(9));
+  info.pruned_at = std::string(select.text(10));
   info.variants = variants(id);
   return info;
 }

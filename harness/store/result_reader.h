@@ -11,12 +11,14 @@
 #include "harness/core/hash.h"
 #include "harness/eval/records.h"
 #include "harness/store/imported.h"
+#include "harness/store/retention.h"
 
 namespace fathom::store {
 
 struct RunInfo {
   eval::RunRecord run;
   std::string finished_at;                    ///< empty: not finished
+  std::string pruned_at;                      ///< when retention dropped its samples; empty: it has them
   std::vector<eval::VariantRecord> variants;  ///< in the order they were put
 };
 
@@ -79,6 +81,19 @@ struct CostRow {
   std::int64_t peak_rss_bytes = 0;
 };
 
+/// How the replies of one variant, task and length ended: pooled over depths, without controls, status ok only.
+struct ReplyRow {
+  std::int32_t variant = 0;  ///< index into RunInfo::variants
+  std::int32_t task = 0;     ///< index into ResultReader::tasks(run)
+  std::int64_t length_tokens = 0;
+  std::int64_t n_samples = 0;
+  std::int64_t n_empty = 0;        ///< replies without text
+  std::int64_t n_budget_hits = 0;  ///< cut off by the answer budget
+  double mean_reply_tokens = 0;
+  std::int64_t largest_slack_tokens = 0;  ///< L - (P + T + G)
+  std::int64_t n_fit_drift = 0;           ///< slack above twice the mean unit of their haystack plus 8
+};
+
 struct GuessRow {
   std::int32_t task = 0;
   std::int64_t length_tokens = 0;
@@ -121,6 +136,8 @@ class ResultReader {
   virtual ~ResultReader() = default;
   virtual std::vector<std::string> run_names() const = 0;  ///< oldest first
   virtual RunInfo run(const std::string& name) const = 0;  ///< \throws StoreError, naming the nearest run
+  /// What was kept of a run whose samples were dropped; empty for others.
+  virtual KeptRun kept(const std::string& run) const = 0;
   /// Tasks with results, by name, variant and version.
   virtual std::vector<TaskInfo> tasks(const std::string& run) const = 0;
   /// Names of all scorers with a value or NULL in this run, sorted.
@@ -143,6 +160,8 @@ class ResultReader {
   virtual std::vector<MissRow> misses(const std::string& run, int max_per_cell) const = 0;
   /// All scorers, the main metrics included, by scorer, task, variant and length.
   virtual std::vector<ScoreMeanRow> score_means(const std::string& run) const = 0;
+  /// By variant, task, length.
+  virtual std::vector<ReplyRow> replies(const std::string& run) const = 0;
   virtual std::vector<ControlRow> controls(const std::string& run) const = 0;
   /// By variant, then length; controls included, as they cost too.
   virtual std::vector<CostRow> costs(const std::string& run) const = 0;

@@ -212,6 +212,34 @@ CREATE TABLE import_score (
   n_samples INTEGER,
   PRIMARY KEY (row_id, task, length_tokens)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 3: what is kept of a run whose samples were dropped.
+    R"sql(
+ALTER TABLE run ADD COLUMN pruned_at TEXT;
+
+CREATE TABLE kept_effective (
+  variant_id INTEGER NOT NULL REFERENCES variant,
+  rule TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  tokens INTEGER,
+  first_tested INTEGER,
+  low_tokens INTEGER,
+  high_tokens INTEGER,
+  has_interval INTEGER NOT NULL,
+  average REAL,
+  PRIMARY KEY (variant_id, rule)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kept_score (
+  variant_id INTEGER NOT NULL REFERENCES variant,
+  task TEXT NOT NULL,
+  length_tokens INTEGER NOT NULL,
+  n_values INTEGER NOT NULL,
+  mean REAL,
+  low REAL,
+  high REAL,
+  PRIMARY KEY (variant_id, task, length_tokens)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 [[noreturn]] void throw_newer_schema(const Database& database, std::int64_t version) {

@@ -7,7 +7,7 @@
 namespace fathom::store {
 
 /// The newest schema this build reads and writes.
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 /// `PRAGMA application_id` of a Fathom database ("FTHM").
 inline constexpr int kApplicationId = 0x4654484d;
 

@@ -67,7 +67,7 @@ TEST_CASE("store: a newer schema is refused with both versions", "[store][errors
   const std::string path = folder.file("results.db");
   fill(path);
   store::Database({path, store::OpenMode::kReadWrite}).execute("PRAGMA user_version = 5");
-  const std::string expected = "store: " + path + " has schema 5, this build reads up to 2; use a newer build";
+  const std::string expected = "store: " + path + " has schema 5, this build reads up to 3; use a newer build";
   CHECK(store_error([&] { store::open_store(path); }) == expected);
   CHECK(store_error([&] { store::open_reader(path); }) == expected);
 }

@@ -180,6 +180,14 @@ MadeUpSweep made_up_sweep(const std::string& kind) {
     sweep.variants[0].name = "rope θ=10⁴ “<b>naïve</b>” 模型 很长的名字会怎样呢 & more | words to wrap";
   } else if (kind == "empty") {
     sweep.tasks.clear();
+  } else if (kind == "zeros" || kind == "ones") {
+    sweep.fixed_score = kind == "ones" ? 1.0 : 0.0;
+  } else if (kind == "million" || kind == "half") {
+    for (std::size_t i = 0; i < 4; ++i) {
+      sweep.variants.push_back(sweep.variants[i]);
+      sweep.variants.back().name += " base=500000";
+    }
+    sweep.n_samples = kind == "million" ? 962 : 481;
   }
   return sweep;
 }
@@ -210,8 +218,11 @@ void put_made_up_run(eval::ResultSink& sink, const std::string& name, const Made
           for (std::int64_t i = 0; i < sweep.n_samples; ++i) {
             RngStream rng(RngKey("made-up").child(variant.name).child(task).child(length).child(depth).child(i));
             double score = rng.uniform_double() < accuracy ? 1.0 : 0.0;
+            RngStream flip(
+                RngKey("flip").child(name).child(variant.name).child(task).child(length).child(depth).child(i));
+            if (sweep.flip_share > 0 && flip.uniform_double() < sweep.flip_share) score = 1 - score;
             if (task == "vt" && score == 0.0) score = 0.2 * static_cast<double>(rng.uniform_index(5));
-            rows.push_back(made_up_sample(variant.name, cell, i, score));
+            rows.push_back(made_up_sample(variant.name, cell, i, sweep.fixed_score.value_or(score)));
           }
         }
       }

@@ -29,10 +29,13 @@ struct MadeUpSweep {
   std::vector<std::int64_t> lengths_tokens = {128, 256, 512, 1024, 2048};
   int depth_step_percent = 10;
   std::int64_t n_samples = 10;
+  std::optional<double> fixed_score;  ///< every answer scores this
+  double flip_share = 0;              ///< of answers that are the other way round in this run alone
 };
 
 /// RoPE with five scalings and ALiBi, trained on 512 tokens. Kinds: "" that; "small" two variants, few samples; "one"
-/// variant; "many" 40 variants; "unicode" hostile names; "empty" no results.
+/// variant; "many" 40 variants; "unicode" hostile names; "empty" no results; "zeros" and "ones" the same score
+/// everywhere; "million" ten variants with 1,000,480 samples; "half" the same with half of them.
 MadeUpSweep made_up_sweep(const std::string& kind = "");
 
 /// Fills a run: accuracy falls with length (later with a better scaling), with a weak spot in the middle depths.
