@@ -191,7 +191,9 @@ class HtmlRun {
     add_tracks(table);
     list notes;
     for (const std::string& note : summary_notes(source_)) notes.push_back(note);
-    object out{{"table", table_data(table, "summary", l_("summary"))}, {"rules", with_settings(source_, "rules")}};
+    object out{{"table", table_data(table, "summary", l_("summary"))},
+               {"summary_caption", table.caption},
+               {"rules", with_settings(source_, "rules")}};
     if (!notes.empty()) out["has_notes"] = object{{"notes", list_data(std::move(notes))}};
     return out;
   }
@@ -225,7 +227,7 @@ class HtmlRun {
       groups.push_back(curve_group(first, std::min(first + kMaxCurveSeries, run_.variants.size())));
     }
     list tables;
-    if (run_.tasks.size() > 1) tables.push_back(table_data(mean_curve_table(source_), "", l_("mean")));
+    if (run_.tasks.size() > 1) tables.push_back(table_data(mean_curve_table(source_), "", headline_name(source_)));
     for (std::size_t t = 0; t < run_.tasks.size(); ++t) {
       tables.push_back(table_data(task_curve_table(source_, t), "", visible_text(run_.tasks[t].label)));
     }
@@ -245,7 +247,7 @@ class HtmlRun {
       charts.push_back(
           object{{"title", title}, {"svg", curve_chart_svg(run_curve_chart(source_, {first, last, task}))}});
     };
-    if (run_.tasks.size() > 1) add_chart(l_("mean"), nullptr);
+    if (run_.tasks.size() > 1) add_chart(headline_name(source_), nullptr);
     for (std::size_t t = 0; t < run_.tasks.size(); ++t) add_chart(visible_text(run_.tasks[t].label), &t);
     return {{"series", list_data(std::move(legend))}, {"charts", list_data(std::move(charts))}};
   }

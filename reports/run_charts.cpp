@@ -19,7 +19,7 @@ const std::vector<ScorePoint>& curve_of(const analysis::VariantSummary& variant,
 }
 
 std::string chart_title(const TableSource& source, const std::size_t* task) {
-  return task == nullptr ? source.labels("mean") : visible_text(source.run.tasks[*task].label);
+  return task == nullptr ? headline_name(source) : visible_text(source.run.tasks[*task].label);
 }
 
 /// File names from any text: ASCII letters and digits, everything else one dash.

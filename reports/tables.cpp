@@ -139,10 +139,16 @@ std::string with_settings(const TableSource& source, std::string_view key) {
   return replace_all(text, "{resamples}", std::to_string(source.run.settings.resamples));
 }
 
+std::string headline_name(const TableSource& source) {
+  const auto& tasks = source.run.headline_tasks;
+  return tasks.empty() ? source.labels("mean") : visible_text(join(tasks, ", "));
+}
+
 Table summary_table(const TableSource& source) {
   const Labels& l = source.labels;
   Table table;
-  table.caption = l("summary_caption");
+  table.caption = replace_all(l("summary_caption"), "{headline}",
+                              source.run.headline_tasks.empty() ? l("the_mean") : headline_name(source));
   table.columns = {left(l("variant")),
                    right(l("claimed")),
                    right(l("trained")),
@@ -199,7 +205,7 @@ Table effective_by_task_table(const TableSource& source) {
 
 Table mean_curve_table(const TableSource& source) {
   return curve_table(
-      source, source.labels("mean"), [](const VariantSummary& v) -> const auto& { return v.mean_curve; });
+      source, headline_name(source), [](const VariantSummary& v) -> const auto& { return v.mean_curve; });
 }
 
 Table task_curve_table(const TableSource& source, std::size_t task) {

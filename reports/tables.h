@@ -36,6 +36,8 @@ struct TableSource {
   bool show_timings = true;
 };
 
+/// What the summary's effective context is of: "Mean over tasks", or the tasks that report.effective names.
+std::string headline_name(const TableSource& source);
 /// Claimed, trained, effective (absolute and relative) with intervals, one row a variant.
 Table summary_table(const TableSource& source);
 /// Effective context (absolute rule) of each task asked for and of the mean.

@@ -85,19 +85,26 @@ class TerminalText {
     return widths;
   }
 
+  static Table picked_columns(const Table& full, const std::vector<std::size_t>& columns) {
+    Table table;
+    for (const std::size_t c : columns) table.columns.push_back(full.columns[c]);
+    for (const auto& row : full.rows) {
+      std::vector<Cell> picked;
+      for (const std::size_t c : columns) picked.push_back(row[c]);
+      table.rows.push_back(std::move(picked));
+    }
+    return table;
+  }
+
+  bool cuts_first_column(const Table& full, const std::vector<std::size_t>& columns) const {
+    const int width = column_widths(picked_columns(full, columns)).front();
+    return std::any_of(full.rows.begin(), full.rows.end(),
+                       [&](const auto& row) { return display_width(row.front().text) > width; });
+  }
+
   /// \param columns  which columns of the table, in order; empty = all.
   void write_table(const Table& full, const std::vector<std::size_t>& columns) {
-    Table table;
-    if (columns.empty()) {
-      table = full;
-    } else {
-      for (const std::size_t c : columns) table.columns.push_back(full.columns[c]);
-      for (const auto& row : full.rows) {
-        std::vector<Cell> picked;
-        for (const std::size_t c : columns) picked.push_back(row[c]);
-        table.rows.push_back(std::move(picked));
-      }
-    }
+    const Table table = columns.empty() ? full : picked_columns(full, columns);
     const std::vector<int> widths = column_widths(table);
     const auto fitted = [&](std::size_t c, const std::string& text) {
       return table.columns[c].align == Align::kRight ? fit_right(text, widths[c]) : fit_left(text, widths[c]);
@@ -158,7 +165,10 @@ class TerminalWriter : private TerminalText {
  private:
   void write_summary() {
     // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
-    write_table(summary_table(source_), {0, 1, 2, 3, 4, 5, 6, 7, 8});
+    const Table summary = summary_table(source_);
+    const std::vector<std::size_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    // Names cut short may look alike; the relative rule gives way to them and is left to the page.
+    write_table(summary, cuts_first_column(summary, all) ? std::vector<std::size_t>{0, 1, 2, 3, 4, 7, 8} : all);
     paragraph(with_settings(source_, "rules"));
     const std::vector<std::string> notes = summary_notes(source_);
     for (const std::string& note : notes) paragraph(note, "- ");
@@ -170,7 +180,7 @@ class TerminalWriter : private TerminalText {
     heading(source_.labels("curves") + ", %");
     if (run.tasks.size() > 1) {
       write_curve(
-          source_.labels("mean"), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
+          headline_name(source_), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
     }
     for (std::size_t t = 0; t < run.tasks.size(); ++t) {
       write_curve(

@@ -210,9 +210,17 @@ class RunSummariser {
   }
 
  private:
-  /// A task with sizes of its own has no point on the axis of lengths: the mean leaves it out, unless there is nothing
-  /// else.
+  /// The tasks that report.effective names, where it does not ask for the mean. Else all but those with sizes of their
+  /// own, which have no point on the axis of lengths, unless there is nothing else.
   void choose_mean_tasks() {
+    if (!summary_.shows_mean()) {
+      for (std::size_t t = 0; t < summary_.tasks.size(); ++t) {
+        if (!summary_.names_task(t)) continue;
+        mean_tasks_.push_back(t);
+        summary_.headline_tasks.push_back(summary_.tasks[t].label);
+      }
+      if (!mean_tasks_.empty()) return;
+    }
     for (std::size_t t = 0; t < summary_.tasks.size(); ++t) {
       if (!summary_.tasks[t].info.own_length) mean_tasks_.push_back(t);
     }
@@ -504,11 +512,15 @@ bool RunSummary::shows_mean() const {
   return std::find(settings.effective.begin(), settings.effective.end(), "mean") != settings.effective.end();
 }
 
+bool RunSummary::names_task(std::size_t task) const {
+  return std::any_of(settings.effective.begin(), settings.effective.end(), [&](const std::string& name) {
+    return name == tasks[task].label || name == tasks[task].info.name;
+  });
+}
+
 bool RunSummary::shows_task(std::size_t task) const {
-  for (const std::string& name : settings.effective) {
-    if (name == "each" || name == tasks[task].label || name == tasks[task].info.name) return true;
-  }
-  return false;
+  const auto& asked = settings.effective;
+  return names_task(task) || std::find(asked.begin(), asked.end(), "each") != asked.end();
 }
 
 RunSummary summarise_run(const store::ResultReader& results, const std::string& run, const SummarySettings& settings) {

@@ -86,6 +86,8 @@ struct RunSummary {
   store::RunInfo info;
   SummarySettings settings;
   std::vector<TaskLabel> tasks;
+  /// What the variants' means are taken over where `report.effective` names tasks instead of the mean; else empty.
+  std::vector<std::string> headline_tasks;
   std::vector<std::int64_t> lengths;  ///< all that were tested or asked for, shortest first
   std::vector<VariantSummary> variants;
   std::vector<store::MissRow> misses;
@@ -102,6 +104,8 @@ struct RunSummary {
   std::int64_t n_failed = 0;
 
   bool shows_mean() const;
+  /// Whether report.effective names this task.
+  bool names_task(std::size_t task) const;
   /// Whether the effective context of this task is asked for.
   bool shows_task(std::size_t task) const;
 };

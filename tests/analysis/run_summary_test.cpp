@@ -198,6 +198,24 @@ TEST_CASE("run_summary: which effective contexts are asked for", "[analysis][sum
   CHECK(summary_settings(section).base_lengths == section.base_lengths);
 }
 
+TEST_CASE("run_summary: tasks named instead of the mean are what the summary is of", "[analysis][summary]") {
+  OneRun run;
+  run.put({"niah_single_2", 256, std::nullopt}, 10, 10);
+  run.put({"vt", 256, std::nullopt}, 6, 10);
+  SummarySettings settings;
+  const auto mean_of = [&](const std::vector<std::string>& effective) {
+    settings.effective = effective;
+    return run.summary(settings).variants[0].mean_curve.at(0).mean.value();
+  };
+  CHECK_THAT(mean_of({"each", "mean"}), WithinAbs(0.8, 1e-12));
+  CHECK(run.summary(settings).headline_tasks.empty());
+  CHECK_THAT(mean_of({"each", "vt"}), WithinAbs(0.6, 1e-12));
+  CHECK(run.summary(settings).headline_tasks == std::vector<std::string>{"vt"});
+  CHECK_THAT(mean_of({"mean", "vt"}), WithinAbs(0.8, 1e-12));
+  CHECK_THAT(mean_of({"niah_single_2", "vt"}), WithinAbs(0.8, 1e-12));
+  CHECK_THAT(mean_of({"each"}), WithinAbs(0.8, 1e-12));
+}
+
 TEST_CASE("run_summary: misses are kept to a number a page can hold", "[analysis][summary]") {
   OneRun run;
   for (int depth = 0; depth < 10000; depth += 25) run.put({"niah_single_2", 128, depth}, 0, 5);
