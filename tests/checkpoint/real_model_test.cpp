@@ -91,7 +91,8 @@ TEST_CASE("Gemma 3: tensors equal the reference's rows", "[checkpoint][real]") {
   }
   const GgufFile file = GgufFile::open(path);
   int run = 0;
-  for (const auto& row : test::read_json_file(test::shared_path("fixtures/real/quant_golden.json"))["rows"]) {
+  const nlohmann::json golden = test::read_json_file(test::shared_path("fixtures/real/quant_golden.json"));
+  for (const nlohmann::json& row : golden["rows"]) {
     if (row["model_file"] != "gemma-3-270m-q4_k_m.gguf") continue;
     const GgufTensor* tensor = file.find_tensor(row["tensor"].get<std::string>());
     REQUIRE(tensor != nullptr);
