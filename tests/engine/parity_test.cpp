@@ -1,4 +1,4 @@
-// Parity with the reference library's numbers: SmolLM2-135M.
+// Parity with the reference library's numbers: SmolLM2-135M and Gemma-3-270M.
 
 #include <cmath>
 #include <cstdlib>
@@ -31,17 +31,17 @@ TokenIds greedy(const std::shared_ptr<const LoadedWeights>& weights, const check
   return completion.ids;
 }
 
-/// SmolLM2's file somewhere below the folder of fetched models, or nothing.
-std::optional<std::string> smollm2_path() {
+/// A model's file somewhere below the folder of fetched models, or nothing.
+std::optional<std::string> fetched_model(const std::string& file_name) {
   const char* folder = std::getenv("FATHOM_MODELS");
   if (folder == nullptr || !std::filesystem::is_directory(folder)) return std::nullopt;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().filename() == "SmolLM2-135M-Instruct.Q4_1.gguf") return entry.path().string();
+    if (entry.path().filename() == file_name) return entry.path().string();
   }
   return std::nullopt;
 }
 
-checkpoint::DecoderConfig smollm2_config(const checkpoint::DecoderConfig& declared, const nlohmann::json& run) {
+checkpoint::DecoderConfig config_of_run(const checkpoint::DecoderConfig& declared, const nlohmann::json& run) {
   if (!run.contains("override")) return declared;
   const auto& rope = run["override"]["rope_parameters"];
   checkpoint::DecoderConfig config = declared;
@@ -59,17 +59,15 @@ checkpoint::DecoderConfig smollm2_config(const checkpoint::DecoderConfig& declar
   return config;
 }
 
-}  // namespace
-
-TEST_CASE("engine parity: SmolLM2 under every scaling of the reference run", "[engine][parity][real]") {
-  FATHOM_NEEDS_SHARED("fixtures/real/parity_smollm2.json");
-  const auto path = smollm2_path();
+void check_parity(const std::string& fixture) {
+  const auto expected = test::read_json_file(test::shared_path(fixture));
+  const auto file_name = expected["model_file"].get<std::string>();
+  const auto path = fetched_model(file_name);
   if (!path) {
-    WARN("SKIPPED: needs SmolLM2-135M-Instruct.Q4_1.gguf below the folder FATHOM_MODELS");
+    WARN("SKIPPED: needs " << file_name << " below the folder FATHOM_MODELS");
     SUCCEED("skipped");
     return;
   }
-  const auto expected = test::read_json_file(test::shared_path("fixtures/real/parity_smollm2.json"));
   const auto checkpoint = checkpoint::open_checkpoint(*path);
   EngineOptions options;
   options.dtype = "float32";
@@ -78,7 +76,7 @@ TEST_CASE("engine parity: SmolLM2 under every scaling of the reference run", "[e
   for (const auto& item : expected["runs"].items()) {
     const auto& run = item.value();
     INFO("run " << item.key());
-    const checkpoint::DecoderConfig config = smollm2_config(checkpoint->config(), run);
+    const checkpoint::DecoderConfig config = config_of_run(checkpoint->config(), run);
     const ProbeResult probe = probe_logits(weights, config, options, ids);
     double nll = 0;
     for (const double logprob : probe.next_logprobs) nll -= logprob;
@@ -99,4 +97,16 @@ TEST_CASE("engine parity: SmolLM2 under every scaling of the reference run", "[e
       CHECK(greedy(weights, config, ids, tokens.size()) == tokens);
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("engine parity: SmolLM2 under every scaling of the reference run", "[engine][parity][real]") {
+  FATHOM_NEEDS_SHARED("fixtures/real/parity_smollm2.json");
+  check_parity("fixtures/real/parity_smollm2.json");
+}
+
+TEST_CASE("engine parity: Gemma 3, two rope bases and a window on five layers of six", "[engine][parity][real]") {
+  FATHOM_NEEDS_SHARED("fixtures/real/parity_gemma3.json");
+  check_parity("fixtures/real/parity_gemma3.json");
 }
