@@ -17,9 +17,8 @@ std::string change_text(const analysis::HistoryPoint& point, const Labels& label
 Table history_table(const analysis::HistorySeries& series, const Labels& labels) {
   Table table;
   table.caption = visible_text(series.variant);
-  table.columns = {{labels("run"), Align::kLeft}, {labels("started"), Align::kLeft},
-                   {labels("effective")},         {labels("interval")},
-                   {labels("effective_relative")},          {labels("interval")},
+  table.columns = {{labels("run"), Align::kLeft}, {labels("started"), Align::kLeft}, {labels("effective")},
+                   {labels("interval")},          {labels("effective_relative")},    {labels("interval")},
                    {labels("average")},           {labels("change"), Align::kLeft}};
   for (const analysis::HistoryPoint& point : series.points) {
     table.rows.push_back({{visible_text(point.run)},
