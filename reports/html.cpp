@@ -227,7 +227,8 @@ class HtmlRun {
       groups.push_back(curve_group(first, std::min(first + kMaxCurveSeries, run_.variants.size())));
     }
     list tables;
-    if (run_.tasks.size() > 1) tables.push_back(table_data(mean_curve_table(source_), "", headline_name(source_)));
+    if (headline_has_curve(source_))
+      tables.push_back(table_data(mean_curve_table(source_), "", headline_name(source_)));
     for (std::size_t t = 0; t < run_.tasks.size(); ++t) {
       tables.push_back(table_data(task_curve_table(source_, t), "", visible_text(run_.tasks[t].label)));
     }
@@ -247,7 +248,7 @@ class HtmlRun {
       charts.push_back(
           object{{"title", title}, {"svg", curve_chart_svg(run_curve_chart(source_, {first, last, task}))}});
     };
-    if (run_.tasks.size() > 1) add_chart(headline_name(source_), nullptr);
+    if (headline_has_curve(source_)) add_chart(headline_name(source_), nullptr);
     for (std::size_t t = 0; t < run_.tasks.size(); ++t) add_chart(visible_text(run_.tasks[t].label), &t);
     return {{"series", list_data(std::move(legend))}, {"charts", list_data(std::move(charts))}};
   }

@@ -55,7 +55,7 @@ void write_markdown_curves(const TableSource& source, std::ostream& out) {
     out << "### " << escape_markdown(table.caption) << "\n\n";
     write_markdown_table(table, out);
   };
-  if (source.run.tasks.size() > 1) write(mean_curve_table(source));
+  if (headline_has_curve(source)) write(mean_curve_table(source));
   for (std::size_t t = 0; t < source.run.tasks.size(); ++t) write(task_curve_table(source, t));
 }
 

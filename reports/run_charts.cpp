@@ -128,7 +128,7 @@ HeatMap run_heat_map(const TableSource& source, std::size_t variant, std::size_t
 
 std::vector<ChartFile> chart_files(const TableSource& source) {
   ChartFileList out;
-  if (source.run.tasks.size() > 1) add_curves(source, nullptr, out);
+  if (headline_has_curve(source)) add_curves(source, nullptr, out);
   for (std::size_t t = 0; t < source.run.tasks.size(); ++t) add_curves(source, &t, out);
   for (std::size_t v = 0; v < source.run.variants.size(); ++v) {
     const analysis::VariantSummary& variant = source.run.variants[v];

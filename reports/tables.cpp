@@ -144,6 +144,10 @@ std::string headline_name(const TableSource& source) {
   return tasks.empty() ? source.labels("mean") : visible_text(join(tasks, ", "));
 }
 
+bool headline_has_curve(const TableSource& source) {
+  return source.run.tasks.size() > 1 && source.run.headline_tasks.size() != 1;
+}
+
 Table summary_table(const TableSource& source) {
   const Labels& l = source.labels;
   Table table;

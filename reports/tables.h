@@ -38,6 +38,8 @@ struct TableSource {
 
 /// What the summary's effective context is of: "Mean over tasks", or the tasks that report.effective names.
 std::string headline_name(const TableSource& source);
+/// Whether the headline has curves of its own: not where it is that of one task.
+bool headline_has_curve(const TableSource& source);
 /// Claimed, trained, effective (absolute and relative) with intervals, one row a variant.
 Table summary_table(const TableSource& source);
 /// Effective context (absolute rule) of each task asked for and of the mean.

@@ -169,6 +169,7 @@ class TerminalWriter : private TerminalText {
     const std::vector<std::size_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     // Names cut short may look alike; the relative rule gives way to them and is left to the page.
     write_table(summary, cuts_first_column(summary, all) ? std::vector<std::size_t>{0, 1, 2, 3, 4, 7, 8} : all);
+    if (!source_.run.headline_tasks.empty()) paragraph(summary.caption);
     paragraph(with_settings(source_, "rules"));
     const std::vector<std::string> notes = summary_notes(source_);
     for (const std::string& note : notes) paragraph(note, "- ");
@@ -178,7 +179,7 @@ class TerminalWriter : private TerminalText {
   void write_curves() {
     const analysis::RunSummary& run = source_.run;
     heading(source_.labels("curves") + ", %");
-    if (run.tasks.size() > 1) {
+    if (headline_has_curve(source_)) {
       write_curve(
           headline_name(source_), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
     }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
+#include <string_view>
 
 #include "harness/checkpoint/gguf_file.h"
 #include "harness/core/error.h"
@@ -22,10 +22,15 @@ struct GgufShardName {
 };
 
 std::optional<GgufShardName> parse_shard_name(const std::string& path) {
-  static const std::regex kPattern("-([0-9]{5})-of-([0-9]{5})\\.gguf$");
-  std::smatch match;
-  if (!std::regex_search(path, match, kPattern)) return std::nullopt;
-  return GgufShardName{match.prefix(), std::stoll(match[1]), std::stoll(match[2])};
+  constexpr std::string_view kShape = "-00000-of-00000.gguf";  // 0: any digit
+  if (path.size() < kShape.size()) return std::nullopt;
+  const std::string tail = path.substr(path.size() - kShape.size());
+  const bool fits = std::equal(tail.begin(), tail.end(), kShape.begin(), [](char character, char shape) {
+    return shape == '0' ? character >= '0' && character <= '9' : character == shape;
+  });
+  if (!fits) return std::nullopt;
+  return GgufShardName{path.substr(0, path.size() - kShape.size()), std::stoll(tail.substr(1, 5)),
+                       std::stoll(tail.substr(10, 5))};
 }
 
 std::string shard_path(const std::string& prefix, std::int64_t number, std::int64_t count) {
