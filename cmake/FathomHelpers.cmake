@@ -7,7 +7,8 @@ if(FATHOM_WERROR)
 endif()
 if(FATHOM_SANITIZE)
   # -fno-sanitize=vptr: LibTorch ships without the type information that check needs.
-  set(_fathom_sanitize -fsanitize=${FATHOM_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # -Wno-maybe-uninitialized: under sanitizers GCC sees branches that cannot be taken, in headers of others.
+  set(_fathom_sanitize -fsanitize=${FATHOM_SANITIZE} $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_compile_options(fathom_build_options INTERFACE ${_fathom_sanitize})
   target_link_options(fathom_build_options INTERFACE ${_fathom_sanitize})
 endif()
