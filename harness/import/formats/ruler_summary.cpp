@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
 #include "harness/core/text_util.h"
@@ -18,7 +20,7 @@ std::optional<std::int64_t> samples_of(const std::string& nulls) {
   return slash == std::string::npos ? std::nullopt : parse_int(std::string_view(nulls).substr(slash + 1));
 }
 
-const CsvRow& named_row(const CsvTable& table, const std::string& name, const std::string& path) {
+const CsvRow& named_row(const CsvTable& table, std::string_view name, const std::string& path) {
   for (const CsvRow& row : table.rows()) {
     if (row.fields.front() == name) return row;
   }
