@@ -195,7 +195,7 @@ CommandEntry entries::generate_entry() {
       "No model is trained and no weights are loaded: the tokenizer is enough.",
       {"fathom generate configs/smollm2.ini --out prompts.jsonl",
        "fathom generate configs/smollm2.ini --set sweep.tasks=ruler --set sweep.depths=50 --out ruler.jsonl"},
-      {{"CONFIG", "INI file; configs/README.md lists every key"}},
+      {{"CONFIG", "INI file; configs/KEYS.md lists every key"}},
       {{"out", "FILE", "where the lines go", {}},
        {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
        {"preset", "NAME", "samples per cell: smoke 10, nightly 50, full 500", {"smoke", "nightly", "full"}},

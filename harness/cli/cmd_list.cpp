@@ -257,7 +257,7 @@ void print_listing(const ordered_json& items) {
   }
 }
 
-/// The key table of configs/README.md.
+/// The key table of configs/KEYS.md.
 void print_markdown(const ordered_json& sections) {
   fmt::print("# Configuration keys\n\nWritten by `fathom list options --format markdown`.\n");
   for (const ordered_json& section : sections) {

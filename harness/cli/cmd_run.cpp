@@ -175,7 +175,7 @@ CommandEntry entries::run_entry() {
       "finished work is found by content and not done again. Ends with the terminal report and the path of the page.",
       {"fathom run configs/quickstart.ini", "fathom run configs/smollm2.ini --set sweep.samples=2 --db try.db",
        "fathom run configs/quickstart.ini --dry-run"},
-      {{"CONFIG", "INI file; configs/README.md lists every key"}},
+      {{"CONFIG", "INI file; configs/KEYS.md lists every key"}},
       {{"db", "FILE", "results database (default NAME.db)", {}},
        {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
        {"preset", "NAME", "samples per cell: smoke 10, nightly 50, full 500", {"smoke", "nightly", "full"}},
