@@ -243,6 +243,34 @@ const NameMap& gguf_style_names() {
   return names;
 }
 
+NameMap gemma_style_names() {
+  NameMap names = llama_style_names();
+  names.norms_less_one = true;
+  names.layers = with_names(names.layers, {{"attention_post_norm", "post_attention_layernorm"},
+                                           {"mlp_norm", "pre_feedforward_layernorm"},
+                                           {"mlp_post_norm", "post_feedforward_layernorm"}});
+  return names;
+}
+
+NameMap latent_expert_names() {
+  NameMap names = llama_style_names();
+  names.layers = with_names(names.layers, {{"mlp.router", "mlp.gate"},
+                                           {"mlp.experts.#.gate", "mlp.experts.#.gate_proj"},
+                                           {"mlp.experts.#.up", "mlp.experts.#.up_proj"},
+                                           {"mlp.experts.#.down", "mlp.experts.#.down_proj"},
+                                           {"mlp.router_correction", "mlp.gate.e_score_correction_bias"},
+                                           {"mlp.shared.gate", "mlp.shared_experts.gate_proj"},
+                                           {"mlp.shared.up", "mlp.shared_experts.up_proj"},
+                                           {"mlp.shared.down", "mlp.shared_experts.down_proj"},
+                                           {"attention.q_a", "self_attn.q_a_proj"},
+                                           {"attention.q_a_norm", "self_attn.q_a_layernorm"},
+                                           {"attention.q_b", "self_attn.q_b_proj"},
+                                           {"attention.kv_a", "self_attn.kv_a_proj_with_mqa"},
+                                           {"attention.kv_a_norm", "self_attn.kv_a_layernorm"},
+                                           {"attention.kv_b", "self_attn.kv_b_proj"}});
+  return names;
+}
+
 void read_view(const TensorRule& rule, std::int64_t row_begin, std::int64_t row_end, const ElementReader& read,
                float* out) {
   const std::int64_t width = row_width(rule.shape), rows = row_end - row_begin;

@@ -72,6 +72,10 @@ std::vector<StoredName> with_names(std::vector<StoredName> base, const std::vect
 /// The names that most of Hugging Face's decoders share, after Llama's, and those of most GGUF files.
 const NameMap& llama_style_names();
 const NameMap& gguf_style_names();
+/// Hugging Face's names of Gemma 2 and 3: four norms a layer, stored less one.
+NameMap gemma_style_names();
+/// Hugging Face's names of DeepSeek-V2 and V3: latent attention, a router, experts and shared ones.
+NameMap latent_expert_names();
 
 /// Reads rows [row_begin, row_end) of a viewed tensor of `shape`. \param read  gives elements [begin, end) of the
 /// stored tensor.

@@ -41,22 +41,7 @@ DecoderConfig deepseek_v3_from_json(const JsonObject& file) {
 }
 
 NameMap deepseek_v3_json_names(const DecoderConfig&) {
-  NameMap names = llama_style_names();
-  names.layers = with_names(names.layers, {{"mlp.router", "mlp.gate"},
-                                           {"mlp.experts.#.gate", "mlp.experts.#.gate_proj"},
-                                           {"mlp.experts.#.up", "mlp.experts.#.up_proj"},
-                                           {"mlp.experts.#.down", "mlp.experts.#.down_proj"},
-                                           {"mlp.router_correction", "mlp.gate.e_score_correction_bias"},
-                                           {"mlp.shared.gate", "mlp.shared_experts.gate_proj"},
-                                           {"mlp.shared.up", "mlp.shared_experts.up_proj"},
-                                           {"mlp.shared.down", "mlp.shared_experts.down_proj"},
-                                           {"attention.q_a", "self_attn.q_a_proj"},
-                                           {"attention.q_a_norm", "self_attn.q_a_layernorm"},
-                                           {"attention.q_b", "self_attn.q_b_proj"},
-                                           {"attention.kv_a", "self_attn.kv_a_proj_with_mqa"},
-                                           {"attention.kv_a_norm", "self_attn.kv_a_layernorm"},
-                                           {"attention.kv_b", "self_attn.kv_b_proj"}});
-  return names;
+  return latent_expert_names();
 }
 
 }  // namespace

@@ -33,12 +33,7 @@ DecoderConfig gemma2_from_gguf(const GgufFile& file) {
 }
 
 NameMap gemma2_json_names(const DecoderConfig&) {
-  NameMap names = llama_style_names();
-  names.norms_less_one = true;
-  names.layers = with_names(names.layers, {{"attention_post_norm", "post_attention_layernorm"},
-                                           {"mlp_norm", "pre_feedforward_layernorm"},
-                                           {"mlp_post_norm", "post_feedforward_layernorm"}});
-  return names;
+  return gemma_style_names();
 }
 
 NameMap gemma2_gguf_names(const DecoderConfig&) {

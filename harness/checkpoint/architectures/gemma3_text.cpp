@@ -32,12 +32,7 @@ DecoderConfig gemma3_text_from_gguf(const GgufFile& file) {
 }
 
 NameMap gemma3_text_json_names(const DecoderConfig&) {
-  NameMap names = llama_style_names();
-  names.norms_less_one = true;
-  names.layers = with_names(names.layers, {{"attention_post_norm", "post_attention_layernorm"},
-                                           {"mlp_norm", "pre_feedforward_layernorm"},
-                                           {"mlp_post_norm", "post_feedforward_layernorm"}});
-  return names;
+  return gemma_style_names();
 }
 
 NameMap gemma3_text_gguf_names(const DecoderConfig&) {
