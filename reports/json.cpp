@@ -59,7 +59,9 @@ ordered_json variant_json(const analysis::RunSummary& run, const analysis::Varia
   ordered_json effective = ordered_json::object();
   if (run.shows_mean()) effective["mean"] = both_rules_json(variant.mean);
   ordered_json cells = ordered_json::array();
+  ordered_json beyond_model = ordered_json::array();
   for (std::size_t t = 0; t < run.tasks.size(); ++t) {
+    if (variant.tasks[t].beyond_model) beyond_model.push_back(run.tasks[t].label);
     if (run.shows_task(t)) effective[run.tasks[t].label] = both_rules_json(variant.tasks[t].effective);
     for (const analysis::ScorePoint& cell : variant.tasks[t].cells) {
       cells.push_back({{"task", run.tasks[t].label},
@@ -80,6 +82,7 @@ ordered_json variant_json(const analysis::RunSummary& run, const analysis::Varia
           {"claimed", record.claimed_context},
           {"trained", or_null(record.trained_context)},
           {"effective", effective},
+          {"beyond_model", beyond_model},
           {"cells", cells}};
 }
 

@@ -84,6 +84,14 @@ std::string flag_text(const std::optional<bool>& flag, const Labels& labels) {
   return flag ? (*flag ? labels("yes") : labels("no")) : std::string(kNothing);
 }
 
+std::vector<std::string> tasks_beyond_model(const analysis::RunSummary& run, const VariantSummary& variant) {
+  std::vector<std::string> labels;
+  for (std::size_t t = 0; t < run.tasks.size(); ++t) {
+    if (variant.tasks[t].beyond_model) labels.push_back(visible_text(run.tasks[t].label));
+  }
+  return labels;
+}
+
 /// Notes shared by several variants are said once.
 void add_note(std::vector<std::pair<std::string, std::vector<std::string>>>& notes, const std::string& note,
               const std::string& who) {
@@ -198,6 +206,10 @@ Table effective_by_task_table(const TableSource& source) {
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       if (!source.run.shows_task(t)) continue;
       const analysis::EffectiveContext& effective = variant.tasks[t].effective;
+      if (variant.tasks[t].beyond_model) {
+        row.push_back({source.labels("beyond_model"), format_effective_text(effective.absolute)});
+        continue;
+      }
       row.push_back(
           {format_effective_text(effective.absolute),
            effective.absolute_low ? format_effective_range(effective.absolute_low, effective.absolute_high) : ""});
@@ -480,6 +492,10 @@ std::vector<std::string> summary_notes(const TableSource& source) {
     trained_here = trained_here || variant.record.train_seed.has_value();
     if (variant.record.mastered && !*variant.record.mastered) add_note(notes, source.labels("note_not_mastered"), name);
     if (all_zero(variant.mean_curve)) add_note(notes, source.labels("note_zero"), name);
+    const std::vector<std::string> beyond = tasks_beyond_model(source.run, variant);
+    if (!beyond.empty()) {
+      add_note(notes, replace_all(source.labels("note_beyond_model"), "{tasks}", join(beyond, ", ")), name);
+    }
     std::set<std::string> said;
     for (const auto* value : {&variant.mean.absolute, &variant.mean.relative}) {
       for (const std::string& note : value->notes) {

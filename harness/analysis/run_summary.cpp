@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "harness/analysis/beyond_model.h"
 #include "harness/analysis/kept_summary.h"
 #include "harness/config/sweep.h"
 #include "harness/core/error.h"
@@ -199,6 +200,7 @@ class RunSummariser {
     summary_.costs = results_.costs(run_);
     summary_.guesses = results_.guesses(run_);
     summary_.controls = results_.controls(run_);
+    mark_tasks_beyond_model();
     summary_.replies = results_.replies(run_);
     summary_.seeds = seed_groups(summary_.info, outcomes_);
     for (store::ScoreMeanRow& row : results_.score_means(run_)) {
@@ -210,6 +212,16 @@ class RunSummariser {
   }
 
  private:
+  void mark_tasks_beyond_model() {
+    for (std::size_t v = 0; v < summary_.variants.size(); ++v) {
+      std::vector<TaskResult>& tasks = summary_.variants[v].tasks;
+      for (std::size_t t = 0; t < tasks.size(); ++t) {
+        tasks[t].beyond_model = beyond_model(summary_.controls, static_cast<std::int32_t>(v),
+                                             static_cast<std::int32_t>(t), summary_.settings.absolute_threshold);
+      }
+    }
+  }
+
   /// The tasks that report.effective names, where it does not ask for the mean. Else all but those with sizes of their
   /// own, which have no point on the axis of lengths, unless there is nothing else.
   void choose_mean_tasks() {

@@ -58,6 +58,7 @@ struct TaskResult {
   std::vector<ScorePoint> curve;  ///< by length, depths pooled
   std::vector<ScorePoint> cells;  ///< by length, then depth
   bool sweeps_depth = false;
+  bool beyond_model = false;  ///< fails even with the facts alone, where a control asked that
   EffectiveContext effective;
 };
 

@@ -48,6 +48,19 @@ task::PairMode parse_pair_mode(const std::string& text) {
   return text == "length" ? task::PairMode::kLength : task::PairMode::kBoth;
 }
 
+/// \param asked  "off", "on", or names of controls
+void choose_controls(const std::vector<std::string>& asked, eval::SweepPlan& plan) {
+  plan.controls = asked.front() != "off";
+  if (asked.front() == "on") return;
+  using task::Control;
+  for (const Control control :
+       {Control::kNoNeedle, Control::kNeedleOnly, Control::kWrongKey, Control::kClosedBook, Control::kOracle}) {
+    if (std::find(asked.begin(), asked.end(), task::to_string(control)) != asked.end()) {
+      plan.only_controls.push_back(control);
+    }
+  }
+}
+
 /// The tasks of the sweep in config order, groups expanded, each once.
 std::vector<task::TaskName> sweep_task_names(const config::RunConfig& config) {
   std::vector<task::TaskName> names;
@@ -206,7 +219,7 @@ eval::SweepPlan RunSession::make_plan(SessionModel& model, const config::ModelVa
   plan.n_samples = config_.sweep.samples;
   plan.seed = static_cast<std::uint64_t>(config_.seed);
   plan.batch_tokens = config_.engine.batch_tokens;
-  plan.controls = config_.sweep.controls;
+  choose_controls(config_.sweep.controls, plan);
   const auto lengths =
       config::expand_lengths(config::length_entries(config_.sweep, settings), model.reference_context());
   const auto depths = config::expand_depths(config_.sweep.depths);

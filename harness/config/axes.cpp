@@ -113,6 +113,7 @@ std::int64_t depth_value(const std::string& entry, std::string_view text) {
   return *percent * kDepthScalePerPercent + hundredths;
 }
 
+constexpr const char* kSpreadDepths = "spread";
 constexpr std::string_view kLinearDepths = "linear:";
 constexpr std::string_view kSigmoidDepths = "sigmoid:";
 constexpr std::int64_t kMostSpacedDepths = 1001;
@@ -137,6 +138,9 @@ std::vector<std::int64_t> spaced_depths(const std::string& entry, std::string_vi
 }
 
 std::vector<std::int64_t> expand_depth_entry(const std::string& entry) {
+  if (entry == kSpreadDepths) {
+    throw ConfigError("'spread' cannot stand in a list; it leaves the depths to the tasks, one for each sample");
+  }
   for (const std::string_view spacing : {kLinearDepths, kSigmoidDepths}) {
     if (starts_with(entry, spacing)) return spaced_depths(entry, spacing);
   }
@@ -167,7 +171,12 @@ std::vector<std::int64_t> expand_lengths(const std::vector<std::string>& entries
   return lengths;
 }
 
+bool depths_are_spread(const std::vector<std::string>& entries) {
+  return entries == std::vector<std::string>{kSpreadDepths};
+}
+
 std::vector<std::int32_t> expand_depths(const std::vector<std::string>& entries) {
+  if (depths_are_spread(entries)) return {};
   std::vector<std::int32_t> depths;
   for (const std::string& entry : entries) {
     for (const std::int64_t depth : expand_depth_entry(entry)) append_new(depths, depth);

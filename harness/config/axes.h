@@ -18,5 +18,7 @@ inline constexpr std::int64_t kMaxRangeValues = 10000;
 /// be read.
 std::optional<std::string> length_entry_problem(const std::string& entry);
 std::optional<std::string> depth_entry_problem(const std::string& entry);
+/// Whether `sweep.depths` is the one word `spread`.
+bool depths_are_spread(const std::vector<std::string>& entries);
 
 }  // namespace fathom::config

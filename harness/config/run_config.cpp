@@ -73,9 +73,14 @@ void SweepSection::visit(OptionVisitor& v) {
       v, "lengths", lengths,
       "axis: tokens (512, 4K) or times the trained, else the claimed length (1.5x); ranges low:high:step; auto "
       "= 0.5x to 8x for models trained here, 4K to 128K for checkpoints");
-  v.text_list("depths", depths, "axis: percent, ranges low:high:step, linear:N or sigmoid:N");
-  v.integer("samples", samples, {1, 1000000}, "samples per (length, depth); per length where depth does not apply");
-  v.flag("controls", controls, "also run the controls: closed book, needle only, ...");
+  v.text_list(
+      "depths", depths,
+      "axis: percent, ranges low:high:step, linear:N or sigmoid:N; spread = no axis, each sample of a length has a "
+      "depth of its own");
+  v.integer("samples", samples, {1, 1000000}, "samples per (length, depth); per length where depth is no axis");
+  v.text_list("controls", controls,
+              "also run the controls: off, on = all that a task has, or names: no_needle, needle_only, wrong_key, "
+              "closed_book, oracle");
   v.flag("graded", graded, "also take teacher-forced log-probabilities of the answer");
   v.choice("pair", pair, {"none", "depth", "length", "both"}, "over what neighbouring cells ask the same thing");
   v.flag("adaptive", adaptive, "sequential stopping and bisection");

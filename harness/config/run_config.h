@@ -55,7 +55,7 @@ struct SweepSection {
   std::vector<std::string> lengths;                ///< "256", "4K", "1.5x"; empty = the default of specification 7
   std::vector<std::string> depths = {"0:100:10"};  ///< percent; ranges low:high:step
   std::int64_t samples = 10;
-  bool controls = false;
+  std::vector<std::string> controls = {"off"};  ///< off, on (all a task has), or their names
   bool graded = true;
   std::string pair = "both";
   bool adaptive = false;

@@ -74,7 +74,7 @@ std::vector<std::string> length_entries(const SweepSection& sweep, const ModelVa
 std::vector<std::int64_t> expand_lengths(const std::vector<std::string>& entries, std::int64_t reference_tokens);
 
 /// Depths in 1/100 percent; `0:100:10` is a range, both ends included. \throws ConfigError for values outside 0..100 or
-/// more than two decimals.
+/// more than two decimals. The one word `spread` gives none: a sample's depth follows from its index then.
 std::vector<std::int32_t> expand_depths(const std::vector<std::string>& entries);
 
 }  // namespace fathom::config

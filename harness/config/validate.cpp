@@ -51,6 +51,7 @@ class ProblemFinder {
                    const std::vector<std::string>& allowed);
   void check_train();
   void check_sweep();
+  void check_controls();
   void check_report();
 
   const RunConfig& config_;
@@ -166,8 +167,22 @@ void ProblemFinder::check_sweep() {
       add_entry("sweep", "lengths", *problem);
     }
   }
+  check_controls();
+  if (depths_are_spread(sweep.depths)) return;
   for (const std::string& entry : sweep.depths) {
     if (const auto problem = depth_entry_problem(entry)) add_entry("sweep", "depths", *problem);
+  }
+}
+
+void ProblemFinder::check_controls() {
+  const std::vector<std::string>& controls = config_.sweep.controls;
+  check_distinct("sweep", "controls", controls);
+  check_words("sweep", "controls", controls,
+              {"off", "on", "no_needle", "needle_only", "wrong_key", "closed_book", "oracle"});
+  for (const std::string& control : controls) {
+    if (controls.size() > 1 && (control == "on" || control == "off")) {
+      add("sweep", "controls", control, "cannot stand in a list; name the controls, or write on or off alone");
+    }
   }
 }
 

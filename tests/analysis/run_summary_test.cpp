@@ -104,6 +104,28 @@ TEST_CASE("run_summary: few fractional scores have no interval", "[analysis][sum
   CHECK(curve[1].estimator == Estimator::kNone);
 }
 
+TEST_CASE("run_summary: a task that fails with the facts alone is marked", "[analysis][summary]") {
+  OneRun run;
+  run.put({"niah_single_2", 128, std::nullopt}, 2, 20);
+  run.put({"vt", 128, std::nullopt}, 2, 20);
+  std::vector<eval::SampleRecord> alone;
+  for (int i = 0; i < 20; ++i) {
+    for (const char* task : {"niah_single_2", "vt"}) {
+      const bool solved = task == std::string("niah_single_2");
+      alone.push_back(test::made_up_sample("rope", {task, 128, std::nullopt}, i, solved ? 1.0 : 0.0));
+      alone.back().control = "needle_only";
+      alone.back().result_key += "|control";
+    }
+  }
+  run.sink().put_batch(alone);
+  const RunSummary summary = run.summary();
+  REQUIRE(summary.tasks.size() == 2);
+  CHECK(summary.tasks[1].label == "vt");
+  CHECK_FALSE(summary.variants[0].tasks[0].beyond_model);
+  CHECK(summary.variants[0].tasks[1].beyond_model);
+  CHECK_THAT(summary.variants[0].tasks[1].curve.at(0).mean.value(), WithinAbs(0.1, 1e-12));
+}
+
 TEST_CASE("run_summary: more than one failure in a hundred makes a length unscored", "[analysis][summary]") {
   for (const int n_failed : {1, 2}) {
     OneRun run;

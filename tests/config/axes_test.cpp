@@ -101,6 +101,12 @@ TEST_CASE("depths: evenly spaced ones, and sigmoid ones that crowd at both ends"
   CHECK(depth_error("sigmoid:1") == "'sigmoid:1' is no set of depths; write sigmoid:N with N from 2 to 1001");
 }
 
+TEST_CASE("depths: spread is no axis and stands alone", "[config][axes]") {
+  CHECK(expand_depths({"spread"}).empty());
+  CHECK(fathom::config::depth_entry_problem("spread") ==
+        "'spread' cannot stand in a list; it leaves the depths to the tasks, one for each sample");
+}
+
 TEST_CASE("depths: what is no depth says why", "[config][axes][errors]") {
   CHECK(depth_error("0:100:0") == "range '0:100:0' has a step that is not above zero");
   CHECK(depth_error("100:0:10") == "range '100:0:10' runs downwards; write low:high:step");

@@ -64,7 +64,7 @@ TEST_CASE("config: every section reaches its struct", "[config][parse]") {
   CHECK(config.train.vocab_keys == 50);
   CHECK(config.sweep.lengths == Strings{"0.5x", "4K"});
   CHECK(config.sweep.max_failed == 2.5);
-  CHECK(config.sweep.controls);
+  CHECK(config.sweep.controls == Strings{"on"});
   CHECK(config.sweep.graded);
   REQUIRE(config.task_options.count("niah_single_2") == 1);
   CHECK(config.task_options.at("niah_single_2").values() == std::map<std::string, std::string>{{"value_digits", "5"}});
@@ -248,7 +248,12 @@ TEST_CASE("config: bad values say where, what and what is allowed", "[config][pa
   CHECK(config_error("[sweep]\nsamples = 0x10\n") == "config: t.ini:2: [sweep] samples = 0x10 is not an integer");
   CHECK(config_error("[sweep]\nmax_failed = 1e400\n") == "config: t.ini:2: [sweep] max_failed = 1e400 is not a number");
   CHECK(config_error("[sweep]\nwidth = nan\n") == "config: t.ini:2: [sweep] width = nan is not a number");
-  CHECK(config_error("[sweep]\ncontrols = yes\n") == "config: t.ini:2: [sweep] controls = yes must be on or off");
+  CHECK(config_error("[sweep]\ncontrols = yes\n") ==
+        "config: t.ini:2: [sweep] controls = yes is unknown; allowed: off, on, no_needle, needle_only, wrong_key, "
+        "closed_book, oracle");
+  CHECK(config_error("[sweep]\ncontrols = on, oracle\n") ==
+        "config: t.ini:2: [sweep] controls = on cannot stand in a list; name the controls, or write on or off alone");
+  CHECK(config_error("[sweep]\ncontrols = needle_only, oracle\n").empty());
   CHECK(config_error("[sweep]\npair = all\n") ==
         "config: t.ini:2: [sweep] pair = all must be one of none, depth, length, both");
   CHECK(config_error("[sweep]\ntasks =\n") == "config: t.ini:2: [sweep] tasks has no value");

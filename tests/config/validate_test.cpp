@@ -93,6 +93,10 @@ TEST_CASE("config: rules of training, sweep and report", "[config][validate][err
         "config: t.ini:2: [sweep] lengths = auto cannot stand in a list; leave the key out, or name the lengths");
   CHECK(config_error("[sweep]\ndepths = 50, 101\n") ==
         "config: t.ini:2: [sweep] depths: depth '101' is outside 0..100 percent");
+  CHECK(config_error("[sweep]\ndepths = spread, 50\n") ==
+        "config: t.ini:2: [sweep] depths: 'spread' cannot stand in a list; it leaves the depths to the tasks, one for "
+        "each sample");
+  CHECK(config_error("[sweep]\ndepths = spread\n").empty());
   CHECK(config_error("[report]\nbase_lengths = 512\n") ==
         "config: t.ini:2: [report] base_lengths = 512 must be two lengths, or auto");
   CHECK(config_error("[report]\nbase_lengths = 512, 0\n") ==

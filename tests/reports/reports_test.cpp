@@ -89,11 +89,15 @@ TEST_CASE("reports: controls are shown in every format", "[reports]") {
     INFO(format);
     CHECK_THAT(out.str(), ContainsSubstring(format == "markdown" ? "needle\\_only" : "needle_only"));
     CHECK_THAT(out.str(), ContainsSubstring(format == "json" || format == "csv" ? "0.25" : "25"));
+    // One of four with the facts alone: the task is beyond this model.
+    if (format != "csv")
+      CHECK_THAT(out.str(), ContainsSubstring(format == "json" ? "beyond_model" : "beyond this model"));
     // The control's zeros are no part of the score.
     if (format == "json") {
       const auto run = nlohmann::json::parse(out.str()).at("runs").at(0);
       CHECK(run.at("variants").at(0).at("cells").at(0).at("mean") == 1.0);
       CHECK(run.at("controls").at(0).at("n") == 4);
+      CHECK(run.at("variants").at(0).at("beyond_model") == nlohmann::json({"niah_single_2"}));
     }
   }
 }

@@ -1,0 +1,19 @@
+#pragma once
+// Tasks that a model cannot do even without a haystack: no length says anything about its context.
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/store/result_reader.h"
+
+namespace fathom::analysis {
+
+/// Whether a model fails a task with the task's facts alone: there are rows of a control that leaves nothing but them
+/// (needle_only; oracle for documents), and at every length of such rows the upper end of the 95 % Wilson interval lies
+/// below the threshold of the absolute rule. Fractional scores count as that share of successes, which only widens the
+/// interval. Specification of tasks 0.8 and 3.1. \param controls  of a whole run. \param variant, task  indices as in
+/// the rows. \param threshold_percent  0..100
+bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
+                  double threshold_percent);
+
+}  // namespace fathom::analysis

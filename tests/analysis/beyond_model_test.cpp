@@ -1,0 +1,42 @@
+#include "harness/analysis/beyond_model.h"
+
+#include "tests/support/catch.h"
+
+using fathom::analysis::beyond_model;
+using fathom::store::ControlRow;
+
+namespace {
+
+ControlRow control_row(const char* control, std::int64_t length_tokens, std::int64_t n_samples, double mean) {
+  ControlRow row;
+  row.control = control;
+  row.length_tokens = length_tokens;
+  row.n_samples = n_samples;
+  row.mean = mean;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("beyond model: the facts alone decide, by the interval's upper end", "[analysis][beyond_model]") {
+  // Wilson, 95 %: 15 of 20 reaches 88.8 %, 14 of 20 only 85.5 %.
+  CHECK_FALSE(beyond_model({control_row("needle_only", 512, 20, 0.75)}, 0, 0, 85.6));
+  CHECK(beyond_model({control_row("needle_only", 512, 20, 0.70)}, 0, 0, 85.6));
+  CHECK(beyond_model({control_row("oracle", 512, 20, 0.0)}, 0, 0, 85.6));
+  CHECK_FALSE(beyond_model({control_row("oracle", 512, 20, 0.70)}, 0, 0, 80));
+}
+
+TEST_CASE("beyond model: a single length at which the facts suffice is enough", "[analysis][beyond_model]") {
+  CHECK_FALSE(
+      beyond_model({control_row("needle_only", 512, 50, 1.0), control_row("needle_only", 1024, 50, 0.1)}, 0, 0, 85.6));
+}
+
+TEST_CASE("beyond model: without such a control nothing is said", "[analysis][beyond_model]") {
+  CHECK_FALSE(beyond_model({}, 0, 0, 85.6));
+  CHECK_FALSE(beyond_model({control_row("no_needle", 512, 50, 0), control_row("closed_book", 512, 50, 0)}, 0, 0, 85.6));
+  CHECK_FALSE(beyond_model({control_row("needle_only", 512, 0, 0)}, 0, 0, 85.6));
+  ControlRow other_task = control_row("needle_only", 512, 50, 0);
+  other_task.task = 1;
+  CHECK_FALSE(beyond_model({other_task}, 0, 0, 85.6));
+  CHECK(beyond_model({other_task}, 0, 1, 85.6));
+}
