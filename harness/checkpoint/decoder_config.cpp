@@ -56,6 +56,9 @@ std::string describe_layer(const LayerSpec& layer) {
     parts.push_back("scaling=" + describe_scaling(position));
   }
   for (const auto& [name, value] : position.options) parts.push_back(name + "=" + value);
+  if (position.rotary_dim > 0 && position.table_dtype != rope::FloatFormat::kFloat32) {
+    parts.push_back(fmt::format("table_dtype={}", rope::to_string(position.table_dtype)));
+  }
   if (position.remap.method != "none") parts.push_back("remap=" + describe_remap(position));
   if (position.temperature.kind != rope::TemperatureKind::kNone) {
     parts.push_back("temperature=" + describe_temperature(position.temperature));
@@ -161,7 +164,9 @@ rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int
             position.scaling.method));
     }
   }
-  return scaling->frequencies(geometry_of(position), seq_len);
+  rope::RopeFrequencies out = scaling->frequencies(geometry_of(position), seq_len);
+  out.table_dtype = position.table_dtype;
+  return out;
 }
 
 bool depends_on_length(const PositionSpec& position) {
@@ -224,6 +229,7 @@ DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride
       rope::check_temperature(position.temperature);
     }
     if (position.rotary_dim == 0) continue;
+    position.table_dtype = change.table_dtype.value_or(position.table_dtype);
     if (change.rope_base) position.rope_base = *change.rope_base;
     override_scaling(config, change, position);
     if (change.remap) override_remap(*change.remap, position);

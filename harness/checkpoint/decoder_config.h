@@ -51,7 +51,9 @@ struct PositionSpec {
   std::int64_t rotary_dim = 0;  ///< 0 where nothing rotates
   double rope_base = 0;
   ScalingSpec scaling;
-  RemapSpec remap;                             ///< set at test time only
+  RemapSpec remap;  ///< set at test time only
+  /// What cos and sin are rounded to, attention factor included; set at test time only.
+  rope::FloatFormat table_dtype = rope::FloatFormat::kFloat32;
   rope::QueryTemperature temperature;          ///< acts on the queries of every scheme
   std::map<std::string, std::string> options;  ///< the scheme's own options, canonical text
 };
@@ -223,6 +225,7 @@ struct PositionOverride {
   OptionSource scaling_options;
   std::optional<RemapSpec> remap;
   std::optional<rope::QueryTemperature> temperature;  ///< where its kind counts tokens, length 0 = the original context
+  std::optional<rope::FloatFormat> table_dtype;
 };
 
 /// L0 of a model: what its file declares for a scaling method, else the trained length, else the claimed one.

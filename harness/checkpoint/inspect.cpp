@@ -40,6 +40,7 @@ void add_rotation(const PositionSpec& position, ordered_json& out) {
   for (const auto& [name, value] : position.scaling.options.values()) declared[name] = option_value(value);
   if (!declared.empty()) out["scaling_options"] = declared;
   if (position.remap.method != "none") out["remap"] = position.remap.method;
+  out["table_dtype"] = std::string(rope::to_string(position.table_dtype));
 }
 
 ordered_json position_parameters(const LayerSpec& layer) {

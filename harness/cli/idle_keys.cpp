@@ -62,6 +62,9 @@ const std::vector<KeyUse>& key_uses() {
       {"temperature.length", [](const auto& s) { return s.temperature_length.has_value(); },
        [](const auto& v) { return has_temperature(v, rope::counts_tokens); },
        "temperature = llama4, ministral3 or log_n"},
+      {"rope.table_dtype", [](const auto& s) { return s.rope_table_dtype != "float32"; },
+       [](const auto& v) { return any_layer(v, [](const auto& position) { return position.rotary_dim > 0; }); },
+       "position = rope, or a checkpoint that rotates"},
       {"rope.side", [](const auto& s) { return s.trained_here() && s.rope_side != "prefix"; },
        [](const auto& v) { return v.settings->rope_partial < 1; }, "rope.partial below 1"},
   };

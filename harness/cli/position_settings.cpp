@@ -32,6 +32,11 @@ std::int64_t token_number(const std::string& key, const std::string& value) {
   return *number;
 }
 
+std::string word_of(const std::string& key, const std::string& value, const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
+  throw ConfigError(fmt::format("--set {}={} is not one of {}", key, value, join(allowed, ", ")));
+}
+
 double automatic_factor(const std::string& scaling, std::int64_t length_tokens, std::int64_t original_context) {
   if (scaling == "dynamic") return 1;
   return std::max(
@@ -81,6 +86,8 @@ class ProbeSettings {
       variant.scaling = value;
     } else if (key == "rope.base") {
       variant.rope_base = positive_number(key, value);
+    } else if (key == "rope.table_dtype") {
+      variant.rope_table_dtype = word_of(key, value, {"float32", "bf16", "fp16"});
     } else if (key == "scaling.factor") {
       if (value != "auto") variant.scaling_factor = positive_number(key, value);
       if (variant.scaling_factor.value_or(1) > kMaxFactor)
@@ -113,7 +120,7 @@ class ProbeSettings {
       remap_options[key.substr(6)] = value;
     } else {
       throw ConfigError(
-          fmt::format("--set {}: this command takes rope.base, scaling, scaling.*, remap, remap.*, "
+          fmt::format("--set {}: this command takes rope.base, rope.table_dtype, scaling, scaling.*, remap, remap.*, "
                       "temperature and temperature.* only",
                       key));
     }
@@ -137,6 +144,7 @@ checkpoint::PositionOverride position_override(const config::ModelVariant& setti
   change.length_policy = rope::parse_length_policy(settings.scaling_mode);
   change.frozen_length = settings.frozen_length.value_or(length_tokens);
   change.scaling_options = settings.scaling_options;
+  change.table_dtype = rope::parse_float_format(settings.rope_table_dtype);
   if (settings.remap != "none") change.remap = checkpoint::RemapSpec{settings.remap, settings.remap_options};
   if (settings.temperature != "declared") {
     change.temperature =

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/core/error.h"
+#include "harness/rope/angle.h"
 #include "harness/rope/position_remap.h"
 
 namespace fathom::engine {
@@ -41,6 +42,19 @@ std::vector<std::int64_t> checked_positions(const checkpoint::DecoderConfig& con
   return out;
 }
 
+/// A cos and A sin of the declared rotation of pair i at a position.
+std::pair<double, double> declared_cos_sin(const rope::RopeFrequencies& expected, std::size_t i,
+                                           std::int64_t position) {
+  const auto m = static_cast<double>(position);
+  const double angle = m * expected.inv_freq[i];
+  const double cos = expected.attention_factor * std::cos(angle), sin = expected.attention_factor * std::sin(angle);
+  if (expected.table_dtype == rope::FloatFormat::kFloat32) return {cos, sin};
+  // Next to a tie of the narrow format the last bit of the angle decides, so the entry is made as tables make it.
+  const rope::CosSin entry =
+      rope::table_entry(m, expected.inv_freq[i], expected.attention_factor, expected.table_dtype);
+  return {static_cast<double>(entry.cos), static_cast<double>(entry.sin)};
+}
+
 void compare_rotation(const torch::Tensor& rotated, const checkpoint::LayerSpec& spec,
                       const std::vector<std::int64_t>& positions, std::int64_t layer) {
   // float32 tables of angles reduced in double, and one rounding in the rotation.
@@ -52,10 +66,8 @@ void compare_rotation(const torch::Tensor& rotated, const checkpoint::LayerSpec&
       const auto [first, second] = rotated_pair(spec, static_cast<std::int64_t>(i));
       const float* row = values + static_cast<std::int64_t>(p) * spec.d_head;
       // Both channels of a pair went in as 1: a' = cos - sin, b' = cos + sin.
-      const double angle = static_cast<double>(positions[p]) * expected.inv_freq[i];
-      const double a = expected.attention_factor * (std::cos(angle) - std::sin(angle));
-      const double b = expected.attention_factor * (std::cos(angle) + std::sin(angle));
-      const std::pair<std::int64_t, double> channels[] = {{first, a}, {second, b}};
+      const auto [cos, sin] = declared_cos_sin(expected, i, positions[p]);
+      const std::pair<std::int64_t, double> channels[] = {{first, cos - sin}, {second, cos + sin}};
       for (const auto& [channel, wanted] : channels) {
         const auto got = static_cast<double>(row[channel]);
         if (std::fabs(got - wanted) <= kTolerance * std::max(1.0, expected.attention_factor)) continue;
@@ -100,7 +112,9 @@ void check_plain_rotation(const CheckedLayer& at) {
 /// Both channels of a pair are 1, so the pair adds 2 A^2 cos(relative position * frequency) to the score.
 void check_remapped_pair(const CheckedLayer& at, const rope::RopeFrequencies& expected, double relative,
                          const std::pair<const float*, const float*>& query_key, const std::string& place) {
-  constexpr double kTolerance = 1e-5;  // two float32 rotations, four products
+  // Two float32 rotations, four products; a narrow table moves each of the two factors of a product by its roundoff u,
+  // the sum of the products by at most 2 (2 u + u^2) A^2.
+  const double tolerance = 1e-5 + 5 * rope::unit_roundoff(expected.table_dtype);
   const double amplitude = expected.attention_factor * expected.attention_factor;
   for (std::size_t i = 0; i < expected.inv_freq.size(); ++i) {
     const auto [a, b] = rotated_pair(at.spec, static_cast<std::int64_t>(i));
@@ -108,7 +122,7 @@ void check_remapped_pair(const CheckedLayer& at, const rope::RopeFrequencies& ex
     const double got =
         static_cast<double>(q[a]) * static_cast<double>(k[a]) + static_cast<double>(q[b]) * static_cast<double>(k[b]);
     const double wanted = 2 * amplitude * std::cos(relative * expected.inv_freq[i]);
-    if (std::fabs(got - wanted) <= kTolerance * std::max(1.0, amplitude)) continue;
+    if (std::fabs(got - wanted) <= tolerance * std::max(1.0, amplitude)) continue;
     throw ModelError(
         fmt::format("model: the remap in force is not the declared one: layer {}, {}, channel {}: the pair "
                     "scores {:.9g} instead of {:.9g}; remap '{}' does not follow its settings",

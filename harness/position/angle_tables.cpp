@@ -28,8 +28,8 @@ AngleTable build_angle_table(const rope::RopeFrequencies& frequencies, std::int6
     const std::int64_t position = positions == nullptr ? row : positions[row];
     const double place = map.mapped ? map.mapped(position) : static_cast<double>(position);
     for (std::int64_t i = 0; i < n_pairs; ++i) {
-      const rope::CosSin entry =
-          rope::table_entry(place, frequencies.inv_freq[static_cast<std::size_t>(i)], frequencies.attention_factor);
+      const rope::CosSin entry = rope::table_entry(place, frequencies.inv_freq[static_cast<std::size_t>(i)],
+                                                   frequencies.attention_factor, frequencies.table_dtype);
       cos[row * n_pairs + i] = entry.cos;
       sin[row * n_pairs + i] = entry.sin;
     }
@@ -46,6 +46,7 @@ std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies) {
   StreamingHash hash;
   hash.update(bytes(frequencies.inv_freq.data(), frequencies.inv_freq.size()));
   hash.update(bytes(&frequencies.attention_factor, 1));
+  hash.update(rope::to_string(frequencies.table_dtype));
   return hash.digest().low;
 }
 

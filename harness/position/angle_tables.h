@@ -14,7 +14,7 @@
 namespace fathom::position {
 
 /// Rows are positions, columns the rotated pairs; both [n_positions, rotary_dim / 2] float32 on the CPU, attention
-/// factor included.
+/// factor included, holding numbers of the frequencies' table_dtype only.
 struct AngleTable {
   torch::Tensor cos;
   torch::Tensor sin;
@@ -32,7 +32,7 @@ struct AngleRows {
   torch::Tensor rows;  ///< int64, shaped as the positions
 };
 
-/// Hash of the frequency list and the attention factor: equal rotations have equal identities.
+/// Hash of the frequency list, the attention factor and the table's format: equal rotations have equal identities.
 std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies);
 
 class AngleTables {

@@ -1,8 +1,12 @@
 #include "harness/rope/precision.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "harness/core/error.h"
 
 namespace fathom::rope {
 namespace {
@@ -47,6 +51,17 @@ std::string_view to_string(FloatFormat format) {
       return "float32";
   }
   return "";
+}
+
+FloatFormat parse_float_format(std::string_view name) {
+  for (const FloatFormat format : {FloatFormat::kFloat32, FloatFormat::kBfloat16, FloatFormat::kFloat16}) {
+    if (to_string(format) == name) return format;
+  }
+  throw ConfigError(fmt::format("number format '{}' must be float32, bf16 or fp16", name));
+}
+
+double unit_roundoff(FloatFormat format) {
+  return std::ldexp(1.0, -limits_of(format).significant_bits);
 }
 
 double round_to_format(double value, FloatFormat format) {

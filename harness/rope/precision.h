@@ -15,6 +15,11 @@ enum class FloatFormat {
 
 /// "bf16", "fp16", "float32".
 std::string_view to_string(FloatFormat format);
+/// \throws ConfigError  for another name.
+FloatFormat parse_float_format(std::string_view name);
+
+/// Largest relative error of rounding to the format within its normal range: 2^-p for p significant bits.
+double unit_roundoff(FloatFormat format);
 
 /// The nearest number of the format, ties to even; infinite beyond its range.
 double round_to_format(double value, FloatFormat format);

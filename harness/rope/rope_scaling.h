@@ -10,6 +10,7 @@
 
 #include "harness/core/options.h"
 #include "harness/core/registry.h"
+#include "harness/rope/precision.h"
 
 namespace fathom::rope {
 
@@ -23,6 +24,7 @@ struct RopeFrequencies {
   std::vector<double> inv_freq;       ///< [rotary_dim / 2], radians per token
   double attention_factor = 1.0;      ///< multiplies cos and sin (YaRN's mscale), so logits get its square; 1 = off
   double softmax_scale_factor = 1.0;  ///< multiplies the softmax scale (DeepSeek's m^2); 1 = off
+  FloatFormat table_dtype = FloatFormat::kFloat32;  ///< what cos and sin are rounded to; no method's choice
 };
 
 /// base^(-2i/r) for i = 0..r/2-1 (Su et al. 2021, section 3.2.2). \throws ConfigError for an odd or non-positive

@@ -104,6 +104,7 @@ TEST_CASE("cli: keys that change nothing are refused, by the run and by its dry 
   refused({"temperature.length=20", "temperature=uniform", "temperature.scale=2"},
           "temperature.length changes nothing");
   refused({"rope.side=suffix"}, "rope.side changes nothing in this run");
+  refused({"rope.table_dtype=bf16", "position=alibi"}, "rope.table_dtype changes nothing in this run");
   refused({"remap.window=20"}, "remap.window = 20 is an option of nothing");
   refused({"remap=rerope", "remap.window=0"}, "window");
   refused({"remap=rerope", "scaling=dynamic", "scaling.mode=hf"}, "scaling.mode = hf");

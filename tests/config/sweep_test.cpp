@@ -84,6 +84,11 @@ TEST_CASE("sweep: the rotated side shows where a share rotates", "[config][sweep
         Strings{"rope", "rope partial=0.5 side=suffix"});
 }
 
+TEST_CASE("sweep: the table's format shows where something rotates", "[config][sweep]") {
+  CHECK(names_of("[model]\nposition = rope, alibi\nrope.table_dtype = bf16\n") == Strings{"rope table=bf16", "alibi"});
+  CHECK(names_of("[model]\nsource = a.gguf\nrope.table_dtype = fp16\n") == Strings{"a table=fp16"});
+}
+
 TEST_CASE("sweep: checkpoints are called after their file, and declare their scaling", "[config][sweep]") {
   const std::vector<ModelVariant> variants = expand_variants(
       config_of("[model]\nsource = models/Smol.Q4_1.gguf\nscaling = declared, none, yarn\n[train]\nseeds = 1, 2\n"),

@@ -84,6 +84,28 @@ TEST_CASE("T-13: angles are reduced exactly beyond 48039, where fast sines end",
   }
 }
 
+TEST_CASE("T-15: a table in bf16 is the float32 value rounded to nearest, ties to even", "[rope][defects][precision]") {
+  const auto cos_of = [](double value, FloatFormat format) { return table_entry(0, 1, value, format).cos; };
+  const auto bf16 = [&](double value) { return static_cast<double>(cos_of(value, FloatFormat::kBfloat16)); };
+  const auto step = [](int n) { return std::ldexp(1.0, -n); };
+  CHECK(bf16(1 + step(8)) == 1);                           // halfway to 1 + 2^-7, whose last bit is odd
+  CHECK(bf16(1 + 3 * step(8)) == 1 + step(6));             // halfway, upwards to the even neighbour
+  CHECK(bf16(1 + step(8) + step(23)) == 1 + step(7));      // past halfway by one bit of float32
+  CHECK(bf16(1 + step(8) + step(40)) == 1);                // float32 drops what lay past halfway
+  CHECK(bf16(1 + 3 * step(8) - step(40)) == 1 + step(6));  // and restores what was missing
+  CHECK(static_cast<double>(cos_of(1 + step(11), FloatFormat::kFloat16)) == 1);
+  CHECK(static_cast<double>(cos_of(1 + 3 * step(11), FloatFormat::kFloat16)) == 1 + step(9));
+  for (const double theta : default_inv_freq(64, 1e4)) {
+    for (const std::int64_t m : {1, 17, 4095, 1048575}) {
+      const CosSin single = table_entry(static_cast<double>(m), theta, 1.25);
+      const CosSin narrow = table_entry(static_cast<double>(m), theta, 1.25, FloatFormat::kBfloat16);
+      CHECK_THAT(narrow.cos, WithinAbs(single.cos, 1.25 * unit_roundoff(FloatFormat::kBfloat16)));
+      CHECK(static_cast<double>(narrow.sin) ==
+            round_to_format(static_cast<double>(single.sin), FloatFormat::kBfloat16));
+    }
+  }
+}
+
 TEST_CASE("T-16: angles by repeated float32 multiplication drift, the tables' do not", "[rope][defects][precision]") {
   const std::vector<double> inv_freq = default_inv_freq(128, 1e4);
   const std::vector<float> iterated = iterated_float32_angles(128, 1e4, 1048575);
