@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
 #include "harness/rope/position_remap.h"
@@ -68,56 +70,6 @@ std::string describe_layer(const LayerSpec& layer) {
   if (layer.window) parts.push_back(fmt::format("window={}", *layer.window));
   if (layer.softmax_scale) parts.push_back("softmax_scale=" + format_double(*layer.softmax_scale));
   return join(parts, " ");
-}
-
-bool rotates(const DecoderConfig& config) {
-  for (const LayerSpec& layer : config.layers) {
-    if (layer.position.rotary_dim > 0) return true;
-  }
-  return false;
-}
-
-/// Knobs given at test time on top of those of the file.
-OptionSource merged_options(const OptionSource& declared, const OptionSource& given) {
-  if (given.values().empty()) return declared;
-  std::map<std::string, std::string> values = declared.values();
-  for (const auto& [name, value] : given.values()) values[name] = value;
-  return OptionSource(given.where(), values);
-}
-
-void override_scaling(const DecoderConfig& config, const PositionOverride& change, PositionSpec& position) {
-  ScalingSpec& scaling = position.scaling;
-  const bool declared = !change.scaling || *change.scaling == "declared";
-  if (change.original_context) {
-    scaling.original_context = *change.original_context;
-  } else if (scaling.method == "none" || scaling.original_context == 0) {
-    scaling.original_context = default_original_context(config);
-  }
-  scaling.length_policy = change.length_policy;
-  scaling.frozen_length = change.frozen_length;
-  if (declared) {
-    scaling.options = merged_options(scaling.options, change.scaling_options);
-    return;
-  }
-  scaling.options = change.scaling_options;
-  if (*change.scaling == "base") {
-    position.rope_base *= change.factor;
-    scaling.method = "none";
-    scaling.factor = 1;
-  } else {
-    scaling.method = *change.scaling;
-    scaling.factor = rope::scalings().at(scaling.method).uses_factor ? change.factor : 1;
-  }
-}
-
-void override_remap(const RemapSpec& remap, PositionSpec& position) {
-  position.remap = remap;
-  if (make_remap(position) == nullptr) return;
-  // Remapped keys are cached before rotation, so there is nothing that could go stale.
-  if (position.scaling.length_policy == rope::LengthPolicy::kHf && depends_on_length(position)) {
-    throw ConfigError(fmt::format(
-        "remap {}: scaling.mode = hf has no counterpart for remapped positions; use consistent", remap.method));
-  }
 }
 
 }  // namespace
@@ -202,40 +154,12 @@ std::int64_t default_original_context(const DecoderConfig& config) {
   return config.trained_context.value_or(config.claimed_context);
 }
 
-DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change) {
-  const bool asks = change.scaling && *change.scaling != "none" && *change.scaling != "declared";
-  if (asks && !rotates(config)) {
-    throw ConfigError(
-        fmt::format("scaling = {}: model '{}' has no rotating layer; only none applies", *change.scaling, config.name));
-  }
-  if (change.remap && change.remap->method != "none" && !rotates(config)) {
-    throw ConfigError(fmt::format("remap = {}: model '{}' has no rotating layer; only none applies",
-                                  change.remap->method, config.name));
-  }
-  if (change.rope_base && !rotates(config)) {
-    throw ConfigError(fmt::format("rope.base: model '{}' has no rotating layer; leave the key out", config.name));
-  }
-  if (!(change.factor >= 1)) {
-    throw ConfigError(fmt::format("scaling.factor = {} must be at least 1", format_double(change.factor)));
-  }
-  DecoderConfig out = config;
-  for (LayerSpec& layer : out.layers) {
-    PositionSpec& position = layer.position;
-    if (change.temperature) {
-      position.temperature = *change.temperature;
-      if (rope::counts_tokens(position.temperature.kind) && position.temperature.length == 0) {
-        position.temperature.length = change.original_context.value_or(default_original_context(config));
-      }
-      rope::check_temperature(position.temperature);
-    }
-    if (position.rotary_dim == 0) continue;
-    position.table_dtype = change.table_dtype.value_or(position.table_dtype);
-    if (change.rope_base) position.rope_base = *change.rope_base;
-    override_scaling(config, change, position);
-    if (change.remap) override_remap(*change.remap, position);
-    resolve_frequencies(position, 1);  // what the method refuses is refused here, not in the middle of a run
-  }
-  return out;
+const LayerSpec& telling_layer(const DecoderConfig& config) {
+  const auto rank = [](const LayerSpec& layer) {
+    return (layer.softmax_attention ? 4 : 0) + (layer.position.rotary_dim > 0 ? 2 : 0) + (layer.window ? 0 : 1);
+  };
+  return *std::max_element(config.layers.begin(), config.layers.end(),
+                           [&rank](const LayerSpec& a, const LayerSpec& b) { return rank(a) < rank(b); });
 }
 
 std::string describe_position(const DecoderConfig& config) {

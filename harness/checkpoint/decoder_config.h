@@ -51,6 +51,9 @@ struct PositionSpec {
   std::int64_t rotary_dim = 0;  ///< 0 where nothing rotates
   double rope_base = 0;
   ScalingSpec scaling;
+  /// True for a layer type whose theta and scaling the file states apart from the model's (Gemma-3's sliding layers):
+  /// a change of the model's rotation leaves it alone.
+  bool own_rotation = false;
   RemapSpec remap;  ///< set at test time only
   /// What cos and sin are rounded to, attention factor included; set at test time only.
   rope::FloatFormat table_dtype = rope::FloatFormat::kFloat32;
@@ -214,30 +217,12 @@ bool scales_with_length(const PositionSpec& position);
 /// \throws ConfigError  for an unknown remap, options it refuses, or an L0 that is not known.
 std::unique_ptr<rope::PositionRemap> make_remap(const PositionSpec& position);
 
-/// What a user may change at test time on any model with rotation; absent members leave what the file says.
-struct PositionOverride {
-  std::optional<std::string> scaling;  ///< method name, "declared" (what the file says) or "base" (theta times factor)
-  double factor = 1;
-  std::optional<std::int64_t> original_context;
-  std::optional<double> rope_base;
-  rope::LengthPolicy length_policy = rope::LengthPolicy::kConsistent;
-  std::int64_t frozen_length = 0;
-  OptionSource scaling_options;
-  std::optional<RemapSpec> remap;
-  std::optional<rope::QueryTemperature> temperature;  ///< where its kind counts tokens, length 0 = the original context
-  std::optional<rope::FloatFormat> table_dtype;
-};
-
 /// L0 of a model: what its file declares for a scaling method, else the trained length, else the claimed one.
 std::int64_t default_original_context(const DecoderConfig& config);
 
-/// Applies an override to every rotating layer, its temperature to every layer. "base" multiplies theta and drops a
-/// declared method. The original context of a new method is the override's, else the declared method's, else the
-/// trained context, else the claimed one.
-///
-/// \throws ConfigError  if no layer rotates and a scaling or remap other than none is asked for, and for what a method,
-/// remap or temperature refuses.
-DecoderConfig apply_override(const DecoderConfig& config, const PositionOverride& change);
+/// The layer whose rotation stands for the model in one line: softmax attention, rotating and seeing everything, as far
+/// as the model has such a layer.
+const LayerSpec& telling_layer(const DecoderConfig& config);
 
 /// Canonical text of all position settings (for identities and the report).
 std::string describe_position(const DecoderConfig& config);

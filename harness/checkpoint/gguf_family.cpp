@@ -23,6 +23,7 @@ GgufFamily read_gguf_family(const JsonObject& row, const std::string& architectu
   out.chunk = count("chunk");
   out.windows_rotate_only = row.text("rotates") == "windows";
   out.swa_base = row.real("swa_base");
+  out.windows_unscaled = row.flag("windows_unscaled").value_or(false);
   out.softmax_scale = row.text("softmax_scale").value_or("default");
   out.model_width_layers = count("model_width_layers");
   out.temperature_scale = row.real("temperature_scale");

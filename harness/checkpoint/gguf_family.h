@@ -24,6 +24,7 @@ struct GgufFamily {
   std::int64_t chunk = 0;             ///< Llama-4: rotating layers attend within chunks of so many tokens
   bool windows_rotate_only = false;
   std::optional<double> swa_base;  ///< theta of window layers, which no scaling touches
+  bool windows_unscaled = false;   ///< window layers have the others' theta, but no scaling (OLMo-3)
   std::string softmax_scale = "default";
   std::int64_t model_width_layers = 0;  ///< Gemma's largest size scales by model width / heads: known by its layers
   std::optional<double> temperature_scale;

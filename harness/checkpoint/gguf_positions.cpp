@@ -166,8 +166,11 @@ class GgufPositionReader {
                  fmt::format("= {} must be an even number in 2..{}", position.rotary_dim, layer.d_head));
     }
     position.scaling.original_context = config_.claimed_context;
+    position.own_rotation =
+        kind == GgufLayer::kWindow && (family_.windows_unscaled || family_.swa_base || position.rope_base != base);
     // Layers with a theta of their own are never scaled.
-    if (!own_base || !family_.swa_base) position.scaling = scaling_;
+    const bool unscaled = kind == GgufLayer::kWindow && (family_.windows_unscaled || family_.swa_base.has_value());
+    if (!unscaled) position.scaling = scaling_;
     check_declared_position(position, file_.where());
   }
 

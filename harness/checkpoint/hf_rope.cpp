@@ -93,6 +93,19 @@ double read_theta(const JsonObject& config, const JsonObject* block, const HfFam
   return nested ? block->positive_or("rope_theta", beside) : beside;
 }
 
+/// True if the sliding layers turn apart from the rest: by a theta of the class, or by a block of their own that says
+/// something else than the others'.
+bool has_own_rotation(const JsonObject& config, const HfFamily& family, LayerKind kind) {
+  if (!is_local(kind)) return false;
+  if (!family.local_theta.empty()) return true;
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const auto block = config.object(key);
+    if (!block || !block->is_object(family.local_block) || !block->is_object(family.global_block)) continue;
+    return block->object(family.local_block)->dump() != block->object(family.global_block)->dump();
+  }
+  return false;
+}
+
 void warn_unread(const JsonObject& config, const JsonObject& block, const std::string& name, const ScalingSpec& scaling,
                  std::vector<std::string>& warnings) {
   for (const char* key : kQuietKeys) block.has(key);
@@ -129,6 +142,7 @@ PositionSpec read_hf_rope(const JsonObject& config, const HfFamily& family, cons
   position.side = family.side;
   if (family.heads == "mla" && config.flag("rope_interleave") == false) position.layout = RopeLayout::kSplitHalf;
   position.rope_base = read_theta(config, block, family, layer.kind);
+  position.own_rotation = has_own_rotation(config, family, layer.kind);
   position.scaling.original_context = layer.claimed_context;
   if (block != nullptr) {
     position.scaling = read_hf_scaling(config, *block, family, name, layer.claimed_context, warnings);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -145,16 +144,6 @@ ordered_json list_models() {
   return json;
 }
 
-/// The layer whose figures stand for a preset: one that rotates and sees everything, else one that rotates, else one
-/// with softmax attention.
-const checkpoint::LayerSpec& telling_layer(const checkpoint::DecoderConfig& config) {
-  const auto rank = [](const checkpoint::LayerSpec& layer) {
-    return (layer.softmax_attention ? 4 : 0) + (layer.position.rotary_dim > 0 ? 2 : 0) + (layer.window ? 0 : 1);
-  };
-  return *std::max_element(config.layers.begin(), config.layers.end(),
-                           [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
-}
-
 std::string scaling_summary(const checkpoint::PositionSpec& position) {
   const checkpoint::ScalingSpec& scaling = position.scaling;
   if (position.rotary_dim == 0 || scaling.method == "none") return "none";
@@ -164,7 +153,7 @@ std::string scaling_summary(const checkpoint::PositionSpec& position) {
 }
 
 ordered_json preset_json(const checkpoint::ModelPreset& preset) {
-  const checkpoint::LayerSpec& layer = telling_layer(preset.config);
+  const checkpoint::LayerSpec& layer = checkpoint::telling_layer(preset.config);
   const checkpoint::PositionSpec& position = layer.position;
   const bool rotates = position.rotary_dim > 0;
   const std::string claimed = preset.claimed > 0 ? std::to_string(preset.claimed) : "-";

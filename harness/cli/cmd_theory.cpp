@@ -89,7 +89,9 @@ checkpoint::DecoderConfig pretrained_config(const Arguments& arguments) {
 void set_pretrained_base(const Arguments& arguments, checkpoint::DecoderConfig& config) {
   if (!arguments.has("pretrained-base")) return;
   const double base = theory_number(arguments, "pretrained-base", 0, 1.0001, 1e15);
-  for (checkpoint::LayerSpec& layer : config.layers) layer.position.rope_base = base;
+  for (checkpoint::LayerSpec& layer : config.layers) {
+    if (!layer.position.own_rotation) layer.position.rope_base = base;
+  }
 }
 
 int run_theory(const Arguments& arguments) {

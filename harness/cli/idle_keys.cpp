@@ -32,6 +32,11 @@ bool uses_original_context(const ResolvedVariant& variant) {
          (temperature && !variant.settings->temperature_length);
 }
 
+bool changes_rotation(const config::ModelVariant& settings) {
+  return settings.rope_base || settings.scaling != "declared" || settings.original_context ||
+         settings.remap != "none" || !settings.scaling_options.values().empty();
+}
+
 /// A key, whether a variant gives it, and whether it changes something there.
 struct KeyUse {
   const char* key;
@@ -62,6 +67,8 @@ const std::vector<KeyUse>& key_uses() {
       {"temperature.length", [](const auto& s) { return s.temperature_length.has_value(); },
        [](const auto& v) { return has_temperature(v, rope::counts_tokens); },
        "temperature = llama4, ministral3 or log_n"},
+      {"rope.layers", [](const auto& s) { return s.rope_layers != "global"; },
+       [](const auto& v) { return changes_rotation(*v.settings); }, "rope.base, scaling or remap"},
       {"rope.table_dtype", [](const auto& s) { return s.rope_table_dtype != "float32"; },
        [](const auto& v) { return any_layer(v, [](const auto& position) { return position.rotary_dim > 0; }); },
        "position = rope, or a checkpoint that rotates"},

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/checkpoint/decoder_config.h"
+#include "harness/checkpoint/position_override.h"
 #include "harness/config/sweep.h"
 
 namespace fathom::cli {
 
-/// \param settings  `key=value` texts; keys rope.base, rope.table_dtype, scaling, scaling.*, remap, remap.*,
+/// \param settings  `key=value` texts; keys rope.base, rope.layers, rope.table_dtype, scaling, scaling.*, remap,
+/// remap.*,
 ///                  temperature, temperature.*.
 /// \param seq_len   what factor `auto` and mode frozen are taken from.
 /// \throws ConfigError for other keys, and for keys that change nothing here.

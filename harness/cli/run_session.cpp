@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/checkpoint/inspect.h"
+#include "harness/checkpoint/position_override.h"
 #include "harness/cli/idle_keys.h"
 #include "harness/cli/position_settings.h"
 #include "harness/core/error.h"
@@ -320,16 +321,16 @@ eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {
                                    : *std::max_element(variant.plan.tasks.front().lengths_tokens.begin(),
                                                        variant.plan.tasks.front().lengths_tokens.end());
   const checkpoint::DecoderConfig resolved = resolved_config(variant, longest);
-  const checkpoint::PositionSpec& first = resolved.layers.front().position;
+  const checkpoint::PositionSpec& telling = checkpoint::telling_layer(resolved).position;
   const lm::ModelIdentity identity =
       engine::make_language_model(model.weights.at(settings.dtype), resolved, engine_options_)->identity();
   eval::VariantRecord record;
   record.name = settings.name;
   record.model = model.name;
   record.weights_hash = identity.weights_hash;
-  record.position = first.kind;
-  if (first.rotary_dim > 0) record.rope_base = first.rope_base;
-  record.scaling = settings.scaling == "declared" ? first.scaling.method : settings.scaling;
+  record.position = telling.kind;
+  if (telling.rotary_dim > 0) record.rope_base = telling.rope_base;
+  record.scaling = settings.scaling == "declared" ? telling.scaling.method : settings.scaling;
   record.factor = settings.scaling_factor;
   record.position_description = identity.position;
   record.resolved_json = checkpoint::inspect_json(resolved, longest);

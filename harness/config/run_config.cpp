@@ -25,6 +25,9 @@ void ModelSection::visit(OptionVisitor& v) {
   v.choice("rope.layout", rope_layout, {"split_half", "interleaved"}, "which lanes of a head rotate together");
   v.text_list("rope.partial", rope_partial, "axis: rotated share of the head, 0..1");
   v.choice("rope.side", rope_side, {"prefix", "suffix"}, "which end of a head rotates where rope.partial < 1");
+  v.choice("rope.layers", rope_layers, {"global", "local", "all"},
+           "layers of a checkpoint that rope.base, scaling and remap act on, where a layer type has a rotation of its "
+           "own (Gemma-3's sliding layers): global = the others, local = those, all = both");
   v.choice("rope.table_dtype", rope_table_dtype, {"float32", "bf16", "fp16"},
            "format that the finished table of cosines and sines is rounded to at test time, as engines do that keep it "
            "in the model's dtype; angles stay exact and the rotation float32");

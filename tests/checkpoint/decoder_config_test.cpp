@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "harness/checkpoint/position_override.h"
 #include "harness/core/error.h"
 #include "tests/support/catch.h"
 

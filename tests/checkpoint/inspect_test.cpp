@@ -60,6 +60,7 @@ TEST_CASE("inspect: rotating layers show the list of the asked length", "[checkp
   CHECK(shorter["window"] == 32);
   CHECK(shorter["softmax_scale"] == 0.25);
   CHECK(shorter["parameters"]["scaling"] == "dynamic");
+  CHECK(shorter["parameters"]["table_dtype"] == "float32");
 }
 
 TEST_CASE("inspect: what does not apply is null, and the scheme's own numbers show", "[checkpoint][inspect]") {

@@ -63,6 +63,45 @@ TEST_CASE("cli: inspect works on a bare config.json and follows --set", "[cli][i
   CHECK(work.run({"inspect", "config.json", "--set", "scaling=linear", "--set", "scaling.fator=4"}).exit_code == 2);
 }
 
+TEST_CASE("cli: --set on a model with two rotations acts on its global layers, or on those named", "[cli][inspect]") {
+  const Workspace work;
+  const auto thetas = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> arguments = {"inspect", "Gemma-3-1B", "--json"};
+    for (const std::string& setting : settings) {
+      arguments.emplace_back("--set");
+      arguments.push_back(setting);
+    }
+    const json layers = json_of(work.run(arguments)).at("layers");
+    return std::pair(layers.at(0).at("inv_freq").back().get<double>(),
+                     layers.at(5).at("inv_freq").back().get<double>());
+  };
+  const auto [local, global] = thetas({});
+  CHECK(thetas({"scaling=linear", "scaling.factor=4"}) == std::pair(local, global / 4));
+  CHECK(thetas({"scaling=linear", "scaling.factor=4", "rope.layers=local"}) == std::pair(local / 4, global));
+  CHECK(thetas({"scaling=linear", "scaling.factor=4", "rope.layers=all"}) == std::pair(local / 4, global / 4));
+  CHECK(thetas({"rope.base=10000"}) == std::pair(local, local));
+  const auto error = [&](const std::string& model, const std::string& setting) {
+    const ProcessResult result = work.run({"inspect", model, "--set", setting});
+    CHECK(result.exit_code == 2);
+    return result.err;
+  };
+  CHECK(error("Gemma-3-1B", "rope.layers=local").find("rope.layers changes nothing") != std::string::npos);
+  CHECK(error("Gemma-3-1B", "rope.layers=inner").find("must be global, local or all") != std::string::npos);
+  CHECK(error("Llama-3.1-8B", "rope.layers=local").find("has one rotation for all its layers") != std::string::npos);
+}
+
+TEST_CASE("cli: inspect shows the tables' format", "[cli][inspect]") {
+  const Workspace work;
+  const auto format = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"inspect", "Gemma-3-1B", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json_of(work.run(arguments)).at("layers").at(0).at("parameters").at("table_dtype");
+  };
+  CHECK(format({}) == "float32");
+  CHECK(format({"--set", "rope.table_dtype=bf16"}) == "bf16");
+  CHECK(work.run({"inspect", "Gemma-3-1B", "--set", "rope.table_dtype=bf17"}).exit_code == 2);
+}
+
 TEST_CASE("cli: inspect names the folder of a config.json given without one", "[cli][inspect]") {
   const Workspace work;
   work.write("config.json", R"({"model_type": "llama", "head_dim": 16, "rope_theta": 10000.0})");

@@ -87,6 +87,7 @@ TEST_CASE("sweep: the rotated side shows where a share rotates", "[config][sweep
 TEST_CASE("sweep: the table's format shows where something rotates", "[config][sweep]") {
   CHECK(names_of("[model]\nposition = rope, alibi\nrope.table_dtype = bf16\n") == Strings{"rope table=bf16", "alibi"});
   CHECK(names_of("[model]\nsource = a.gguf\nrope.table_dtype = fp16\n") == Strings{"a table=fp16"});
+  CHECK(names_of("[model]\nsource = a.gguf\nrope.layers = all\nscaling = yarn\n") == Strings{"a layers=all yarn"});
 }
 
 TEST_CASE("sweep: checkpoints are called after their file, and declare their scaling", "[config][sweep]") {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "harness/checkpoint/position_override.h"
 #include "harness/engine/probe.h"
 #include "harness/engine/torch_language_model.h"
 #include "harness/position/angle_tables.h"
