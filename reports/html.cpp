@@ -1,9 +1,10 @@
 // One self-contained page: the templates of reports/templates filled with tables and charts.
 
 #include <fmt/format.h>
-#include <mustache.hpp>
 
 #include <algorithm>
+#include <mustache.hpp>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "harness/core/error.h"
@@ -316,6 +317,17 @@ class HtmlRun {
     return join(lines, "\n");
   }
 
+  /// What the resolver warned of: a scaling that can be read in two ways, keys that nobody reads.
+  static list resolver_warnings(const std::string& resolved_json) {
+    list out;
+    const auto json = nlohmann::json::parse(resolved_json, nullptr, false);
+    if (!json.is_object() || !json.contains("warnings") || !json["warnings"].is_array()) return out;
+    for (const auto& warning : json["warnings"]) {
+      if (warning.is_string()) out.push_back(object{{"text", visible_text(warning.get<std::string>())}});
+    }
+    return out;
+  }
+
   void add_resolved(object& out) const {
     list resolved;
     for (const analysis::VariantSummary& variant : run_.variants) {
@@ -323,6 +335,7 @@ class HtmlRun {
       if (record.position_description.empty() && record.resolved_json.empty()) continue;
       resolved.push_back(object{{"name", visible_text(record.name)},
                                 {"description", visible_text(record.position_description)},
+                                {"warnings", list_data(resolver_warnings(record.resolved_json))},
                                 {"json", visible_lines(record.resolved_json)}});
     }
     if (!resolved.empty()) out["has_resolved"] = object{{"resolved", list_data(std::move(resolved))}};

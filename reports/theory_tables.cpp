@@ -22,9 +22,13 @@ analysis::TheoryInput theory_input(const analysis::RunSummary& run, const analys
   const eval::VariantRecord& record = variant.record;
   const auto json = nlohmann::json::parse(record.resolved_json, nullptr, false);
   if (json.is_discarded() || !json.contains("layers") || !json["layers"].is_array()) return input;
+  bool windowed = false;  // a layer that sees everything stands for the model, where one rotates
   for (const auto& layer : json["layers"]) {
     const auto frequencies = layer.find("inv_freq");
-    if (input.inv_freq.empty() && frequencies != layer.end() && frequencies->is_array() && !frequencies->empty()) {
+    const bool sees_all = !layer.contains("window") || layer["window"].is_null();
+    const bool better = input.inv_freq.empty() || (windowed && sees_all);
+    if (better && frequencies != layer.end() && frequencies->is_array() && !frequencies->empty()) {
+      windowed = !sees_all;
       input.inv_freq = frequencies->get<std::vector<double>>();
       const std::int64_t half_head = layer.value("d_head", std::int64_t{0}) / 2;
       input.n_still = std::max<std::int64_t>(0, half_head - static_cast<std::int64_t>(input.inv_freq.size()));

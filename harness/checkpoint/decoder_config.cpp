@@ -90,6 +90,17 @@ std::string_view to_string(RotarySide side) {
   return side == RotarySide::kPrefix ? "prefix" : "suffix";
 }
 
+std::string_view to_string(GgufReading reading) {
+  return reading == GgufReading::kStrict ? "strict" : "lcpp";
+}
+
+GgufReading parse_gguf_reading(std::string_view name) {
+  for (const GgufReading reading : {GgufReading::kStrict, GgufReading::kLcpp}) {
+    if (to_string(reading) == name) return reading;
+  }
+  throw ConfigError(fmt::format("rope.gguf = {} must be strict or lcpp", name));
+}
+
 std::int64_t remembered_width(const DecoderConfig& config, const LayerSpec& layer) {
   if (layer.linear && layer.linear->kind == LinearKind::kMlstm) return 2 * layer.n_heads;
   return layer.conv_width > 0 ? 2 * layer.n_kv_heads * layer.d_head + 2 * config.d_model : 0;

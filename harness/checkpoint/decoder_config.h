@@ -37,6 +37,20 @@ struct ScalingSpec {
   OptionSource options;            ///< the method's own knobs
 };
 
+/// A GGUF file's scaling is read as the configuration of the model's maker means it, or as llama.cpp computes it.
+enum class GgufReading { kStrict, kLcpp };
+
+std::string_view to_string(GgufReading reading);  // "strict", "lcpp"
+/// \throws ConfigError  for another name.
+GgufReading parse_gguf_reading(std::string_view name);
+
+/// Both readings of a scaling.
+struct GgufScalings {
+  ScalingSpec strict, lcpp;
+  std::string difference;  ///< what the one does and the other does not, for a person; empty where both are the same
+  GgufReading in_force = GgufReading::kStrict;
+};
+
 /// A training-free remap of positions (rope/position_remap.h); "none" is plain rotation.
 struct RemapSpec {
   std::string method = "none";
@@ -54,7 +68,8 @@ struct PositionSpec {
   /// True for a layer type whose theta and scaling the file states apart from the model's (Gemma-3's sliding layers):
   /// a change of the model's rotation leaves it alone.
   bool own_rotation = false;
-  RemapSpec remap;  ///< set at test time only
+  std::optional<GgufScalings> gguf;  ///< where the readings of the file differ; `scaling` is the one in force
+  RemapSpec remap;                   ///< set at test time only
   /// What cos and sin are rounded to, attention factor included; set at test time only.
   rope::FloatFormat table_dtype = rope::FloatFormat::kFloat32;
   rope::QueryTemperature temperature;          ///< acts on the queries of every scheme

@@ -37,10 +37,10 @@ class GgufPositionReader {
     kv_heads_ = gguf_layer_integers(file_, key("attention.head_count_kv"), n_layers_, 0, heads_);
     windows_ = window_layers();
     if (family_.scheme == "rope")
-      scaling_ = read_gguf_scaling(file_, family_, config_.claimed_context, config_.warnings);
+      scalings_ = read_gguf_scaling(file_, family_, config_.claimed_context, config_.warnings);
     for (std::size_t i = 0; i < n_layers_; ++i) config_.layers.push_back(read_layer(i));
     const bool declared = file_.metadata().count(key("rope.scaling.original_context_length")) != 0;
-    if (declared && scaling_.method != "none") config_.trained_context = scaling_.original_context;
+    if (declared && scalings_.strict.method != "none") config_.trained_context = scalings_.strict.original_context;
     return std::move(config_);
   }
 
@@ -170,7 +170,10 @@ class GgufPositionReader {
         kind == GgufLayer::kWindow && (family_.windows_unscaled || family_.swa_base || position.rope_base != base);
     // Layers with a theta of their own are never scaled.
     const bool unscaled = kind == GgufLayer::kWindow && (family_.windows_unscaled || family_.swa_base.has_value());
-    if (!unscaled) position.scaling = scaling_;
+    if (!unscaled) {
+      position.scaling = scalings_.strict;
+      if (!scalings_.difference.empty()) position.gguf = scalings_;
+    }
     check_declared_position(position, file_.where());
   }
 
@@ -181,7 +184,7 @@ class GgufPositionReader {
     const bool per_layer = family_.temperature_scale.has_value();
     position.temperature.kind = per_layer ? rope::TemperatureKind::kLlama4 : rope::TemperatureKind::kMinistral3;
     position.temperature.scale = scale;
-    const std::int64_t fallback = per_layer ? family_.temperature_length : scaling_.original_context;
+    const std::int64_t fallback = per_layer ? family_.temperature_length : scalings_.strict.original_context;
     position.temperature.length = integer_or("attention.temperature_length", fallback, 1, kGgufMaxContext);
   }
 
@@ -203,7 +206,7 @@ class GgufPositionReader {
   std::vector<std::int64_t> heads_, kv_heads_;
   std::int64_t window_ = 0;
   std::vector<bool> windows_;
-  ScalingSpec scaling_;
+  GgufScalings scalings_;
 };
 
 }  // namespace

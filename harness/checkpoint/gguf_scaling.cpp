@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t kMaxChannels = std::int64_t{1} << 20;
 constexpr double kYarnCoefficient = 0.1;
+constexpr double kYarnBetaFast = 32;
+constexpr double kYarnBetaSlow = 1;
 constexpr double kGgufDefaultBase = 10000;
 constexpr double kLlama3Base = 500000;
 constexpr std::int64_t kLlama3Context = 8192;
@@ -33,7 +35,23 @@ class GgufScaling {
   GgufScaling(const GgufFile& file, const GgufFamily& family, std::int64_t claimed, std::vector<std::string>& warnings)
       : file_(file), family_(family), prefix_(family.architecture + ".rope."), claimed_(claimed), warnings_(warnings) {}
 
-  ScalingSpec read() {
+  GgufScalings read() {
+    ScalingSpec spec = read_strict();
+    GgufScalings out;
+    out.strict = out.lcpp = spec;
+    out.strict.options = OptionSource(fmt::format("{} {}scaling", file_.where(), prefix_), values_);
+    if (!differences_.empty()) {
+      out.lcpp.options = OptionSource(out.strict.options.where(), lcpp_values_);
+      out.difference = fmt::format("{}: {}", file_.where(), join(differences_, "; "));
+    } else {
+      out.lcpp.options = out.strict.options;
+    }
+    return out;
+  }
+
+ private:
+  /// Everything but the options, which are collected in values_ and, as llama.cpp has them, in lcpp_values_.
+  ScalingSpec read_strict() {
     ScalingSpec spec;
     const std::string original_key = prefix_ + "scaling.original_context_length";
     spec.original_context = file_.integer(original_key).value_or(claimed_);
@@ -63,11 +81,9 @@ class GgufScaling {
       file_.fail(prefix_ + "scaling.type",
                  fmt::format("= '{}' is not supported; supported: none, linear, yarn, longrope", type));
     }
-    spec.options = OptionSource(fmt::format("{} {}scaling", file_.where(), prefix_), values_);
     return spec;
   }
 
- private:
   /// Llama-3.1 and its kin hold their scaling in rope_freqs alone; a file without it silently runs unscaled.
   void warn_without_divisors() {
     const double base = file_.real(prefix_ + "freq_base").value_or(kGgufDefaultBase);
@@ -96,38 +112,61 @@ class GgufScaling {
     return factor > 1 ? "linear" : "none";
   }
 
-  /// The product that reaches llama.cpp's kernel: m(1), or m(1) / m(log multiplier) where the file has one, times the
-  /// file's extra multiplier; m(k) = 0.1 k ln s + 1. Latent attention has m(log multiplier)^2 in its softmax scale.
+  /// The attention factor is the product that reaches llama.cpp's kernel: m(1), or m(k) / m(log multiplier) where the
+  /// file has one, times the file's extra multiplier; m(k) = 0.1 k ln s + 1. Files do not hold k, the maker's mscale:
+  /// it is 1, but for DeepSeek-V2, where it is the log multiplier. Latent attention has m(log multiplier)^2 in its
+  /// softmax scale.
   void read_yarn(ScalingSpec& spec) {
     spec.method = "yarn";
     const auto m = [&spec](double k) { return spec.factor > 1 ? kYarnCoefficient * k * std::log(spec.factor) + 1 : 1; };
     const double extra = file_.real(prefix_ + "scaling.attn_factor").value_or(1);
     double k_all = file_.real(prefix_ + "scaling.yarn_log_multiplier").value_or(0);
     if (family_.latent) k_all /= kYarnCoefficient;  // these files hold the product
+    const double k = family_.architecture == "deepseek2" ? k_all : 1;
     if (extra != 1 || k_all != 0) {
-      values_["attention_factor"] = format_double(k_all != 0 ? m(1) / m(k_all) * extra : m(1) * extra);
+      values_["attention_factor"] = format_double(k_all != 0 ? m(k) / m(k_all) * extra : m(1) * extra);
     }
     if (k_all != 0) values_["mscale_all_dim"] = format_double(k_all);
     if (k_all != 0 && family_.latent) values_["softmax_mscale"] = "on";
-    copy("scaling.yarn_beta_fast", "beta_fast");
-    copy("scaling.yarn_beta_slow", "beta_slow");
-    warn_about_yarn();
+    if (const auto mix = file_.real(prefix_ + "scaling.yarn_ext_factor"); mix && *mix != 1) {
+      warnings_.push_back(
+          fmt::format("{}: {}scaling.yarn_ext_factor = {} is not used", file_.where(), prefix_, format_double(*mix)));
+    }
+    lcpp_values_ = values_;
+    read_yarn_ramp(spec);
   }
 
-  void warn_about_yarn() {
-    const auto warn = [this](const std::string& text) { warnings_.push_back(file_.where() + ": " + text); };
-    if (const auto mix = file_.real(prefix_ + "scaling.yarn_ext_factor"); mix && *mix != 1) {
-      warn(fmt::format("{}scaling.yarn_ext_factor = {} is not used", prefix_, format_double(*mix)));
-    }
+  /// llama.cpp always rounds the ramp, and reads its ends for few architectures.
+  void read_yarn_ramp(const ScalingSpec& spec) {
     if (family_.untruncated) {
-      warn(
-          "the YaRN ramp is rounded to whole channels, as in llama.cpp; the model's own configuration does not round "
-          "(truncate = false), which no GGUF key can say");
+      values_["truncate"] = "off";
+      differences_.emplace_back(
+          "strict leaves the YaRN ramp unrounded (truncate = false, which no key can say), lcpp rounds it to channels");
     }
-    if (values_.count("beta_fast") != 0 && family_.architecture != "grok" && family_.architecture != "mistral3") {
-      warn(fmt::format("{}scaling.yarn_beta_fast = {} is used; llama.cpp takes 32 for this architecture", prefix_,
-                       values_["beta_fast"]));
+    const bool loaded = family_.architecture == "grok" || family_.architecture == "mistral3";
+    for (const auto& [key, usual] : {std::pair("beta_fast", kYarnBetaFast), std::pair("beta_slow", kYarnBetaSlow)}) {
+      const auto value = file_.real(fmt::format("{}scaling.yarn_{}", prefix_, key));
+      if (!value) continue;
+      values_[key] = format_double(*value);
+      if (loaded) {
+        lcpp_values_[key] = values_[key];
+      } else if (*value != usual) {
+        differences_.push_back(fmt::format("strict takes {0} = {1} from {2}scaling.yarn_{0}, lcpp {3}", key,
+                                           values_[key], prefix_, format_double(usual)));
+      }
     }
+    if (is_kimi_k2(spec) && values_.count("beta_fast") == 0) {
+      values_["beta_fast"] = "1";
+      differences_.emplace_back(
+          "strict takes beta_fast = 1 as Kimi-K2's configuration has it (theta 50000 and factor 32 from 4096 are its), "
+          "which no key of this file says, lcpp 32");
+    }
+  }
+
+  /// Its files say deepseek2; theta and scaling tell it from DeepSeek's own.
+  bool is_kimi_k2(const ScalingSpec& spec) const {
+    return family_.architecture == "deepseek2" && file_.real(prefix_ + "freq_base") == 50000 && spec.factor == 32 &&
+           spec.original_context == 4096;
   }
 
   void read_longrope(ScalingSpec& spec) {
@@ -139,14 +178,24 @@ class GgufScaling {
     spec.method = "longrope";
     values_["short_factor"] = *short_list;
     values_["long_factor"] = *long_list;
-    copy("scaling.attn_factor", "attention_factor");
-    if (values_.count("attention_factor") == 0 && spec.factor == 1) {
+    if (const auto value = file_.real(prefix_ + "scaling.attn_factor")) {
+      values_["attention_factor"] = format_double(*value);
+    } else if (spec.factor == 1) {
       spec.factor = static_cast<double>(claimed_) / static_cast<double>(spec.original_context);
     }
-  }
-
-  void copy(const char* key, const char* option) {
-    if (const auto value = file_.real(prefix_ + key)) values_[option] = format_double(*value);
+    lcpp_values_ = values_;
+    if (*short_list != *long_list) {
+      lcpp_values_["switch"] = "configured";
+      lcpp_values_["configured_context"] = std::to_string(claimed_);
+      differences_.push_back(fmt::format(
+          "strict chooses LongRoPE's list by the current length, lcpp by the configured context, by default the {} "
+          "tokens of the file (scaling.configured_context)",
+          claimed_));
+    }
+    if (values_.count("attention_factor") == 0 && spec.factor > 1) {
+      lcpp_values_["attention_factor"] = "1";
+      differences_.emplace_back("strict derives the attention factor from the lengths, lcpp takes 1");
+    }
   }
 
   const GgufFile& file_;
@@ -154,13 +203,14 @@ class GgufScaling {
   std::string prefix_;
   std::int64_t claimed_;
   std::vector<std::string>& warnings_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> values_, lcpp_values_;
+  std::vector<std::string> differences_;
 };
 
 }  // namespace
 
-ScalingSpec read_gguf_scaling(const GgufFile& file, const GgufFamily& family, std::int64_t claimed_context,
-                              std::vector<std::string>& warnings) {
+GgufScalings read_gguf_scaling(const GgufFile& file, const GgufFamily& family, std::int64_t claimed_context,
+                               std::vector<std::string>& warnings) {
   return GgufScaling(file, family, claimed_context, warnings).read();
 }
 

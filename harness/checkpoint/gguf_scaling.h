@@ -11,9 +11,12 @@
 
 namespace fathom::checkpoint {
 
-/// \param warnings  receives what llama.cpp reads otherwise than the model's own configuration.
+/// Both readings of the scaling: what the configuration of the model's maker means by these keys, and what llama.cpp
+/// computes from them.
+///
+/// \param warnings  receives what neither reading honours, and a scaling that the file should have and lacks.
 /// \throws ModelError  naming the key of an unknown type or an impossible value.
-ScalingSpec read_gguf_scaling(const GgufFile& file, const GgufFamily& family, std::int64_t claimed_context,
-                              std::vector<std::string>& warnings);
+GgufScalings read_gguf_scaling(const GgufFile& file, const GgufFamily& family, std::int64_t claimed_context,
+                               std::vector<std::string>& warnings);
 
 }  // namespace fathom::checkpoint

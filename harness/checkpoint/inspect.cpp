@@ -1,5 +1,8 @@
 #include "harness/checkpoint/inspect.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +43,7 @@ void add_rotation(const PositionSpec& position, ordered_json& out) {
   for (const auto& [name, value] : position.scaling.options.values()) declared[name] = option_value(value);
   if (!declared.empty()) out["scaling_options"] = declared;
   if (position.remap.method != "none") out["remap"] = position.remap.method;
+  if (position.gguf) out["gguf_reading"] = std::string(to_string(position.gguf->in_force));
   out["table_dtype"] = std::string(rope::to_string(position.table_dtype));
 }
 
@@ -92,7 +96,44 @@ ordered_json inspect_layer(const LayerSpec& layer, std::size_t index, std::int64
   return out;
 }
 
+/// Frequencies and attention factor of one reading of a GGUF file.
+rope::RopeFrequencies frequencies_of_reading(PositionSpec position, const ScalingSpec& scaling, std::int64_t seq_len) {
+  const ScalingSpec in_force = position.scaling;
+  position.scaling = scaling;
+  position.scaling.length_policy = in_force.length_policy;
+  position.scaling.frozen_length = in_force.frozen_length;
+  return resolve_frequencies(position, seq_len);
+}
+
+std::string gguf_reading_line(const PositionSpec& position, std::int64_t seq_len) {
+  const GgufScalings& gguf = *position.gguf;
+  const rope::RopeFrequencies strict = frequencies_of_reading(position, gguf.strict, seq_len);
+  const rope::RopeFrequencies lcpp = frequencies_of_reading(position, gguf.lcpp, seq_len);
+  double apart = 1;
+  for (std::size_t i = 0; i < strict.inv_freq.size(); ++i) {
+    const double ratio = strict.inv_freq[i] / lcpp.inv_freq[i];
+    apart = std::max({apart, ratio, 1 / ratio});
+  }
+  std::string numbers = fmt::format("at {} tokens frequencies are up to {:.3g} % apart", seq_len, 100 * (apart - 1));
+  if (strict.attention_factor != lcpp.attention_factor) {
+    numbers += fmt::format(", attention factors {:.6g} and {:.6g}", strict.attention_factor, lcpp.attention_factor);
+  }
+  return fmt::format("{}; {}; {} is in force, rope.gguf = {} chooses the other", gguf.difference, numbers,
+                     to_string(gguf.in_force),
+                     to_string(gguf.in_force == GgufReading::kStrict ? GgufReading::kLcpp : GgufReading::kStrict));
+}
+
 }  // namespace
+
+std::vector<std::string> position_warnings(const DecoderConfig& config, std::int64_t seq_len) {
+  std::vector<std::string> out = config.warnings;
+  for (const LayerSpec& layer : config.layers) {
+    if (!layer.position.gguf) continue;
+    const std::string line = gguf_reading_line(layer.position, seq_len);
+    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(line);
+  }
+  return out;
+}
 
 std::string inspect_json(const DecoderConfig& config, std::int64_t seq_len) {
   ordered_json out;
@@ -105,7 +146,7 @@ std::string inspect_json(const DecoderConfig& config, std::int64_t seq_len) {
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     out["layers"].push_back(inspect_layer(config.layers[i], i, seq_len));
   }
-  out["warnings"] = config.warnings;
+  out["warnings"] = position_warnings(config, seq_len);
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -78,6 +78,12 @@ OptionSource merged_options(const OptionSource& declared, const OptionSource& gi
   return OptionSource(given.where(), values);
 }
 
+void choose_reading(GgufReading reading, PositionSpec& position) {
+  if (!position.gguf || position.gguf->in_force == reading) return;
+  position.gguf->in_force = reading;
+  position.scaling = reading == GgufReading::kStrict ? position.gguf->strict : position.gguf->lcpp;
+}
+
 void override_scaling(const DecoderConfig& config, const PositionOverride& change, PositionSpec& position) {
   ScalingSpec& scaling = position.scaling;
   const bool declared = !change.scaling || *change.scaling == "declared";
@@ -88,8 +94,14 @@ void override_scaling(const DecoderConfig& config, const PositionOverride& chang
   }
   if (declared) {
     scaling.options = merged_options(scaling.options, change.scaling_options);
+    if (!position.gguf) return;
+    for (ScalingSpec* reading : {&position.gguf->strict, &position.gguf->lcpp}) {
+      reading->original_context = scaling.original_context;
+      reading->options = merged_options(reading->options, change.scaling_options);
+    }
     return;
   }
+  position.gguf.reset();  // the file's scaling is gone, however it is read
   scaling.options = change.scaling_options;
   if (*change.scaling == "base") {
     position.rope_base *= change.factor;
@@ -121,6 +133,7 @@ void override_temperature(const DecoderConfig& config, const PositionOverride& c
 
 void override_rotation(const DecoderConfig& config, const PositionOverride& change, PositionSpec& position) {
   position.table_dtype = change.table_dtype.value_or(position.table_dtype);
+  choose_reading(change.gguf, position);
   position.scaling.length_policy = change.length_policy;
   position.scaling.frozen_length = change.frozen_length;
   if (is_named(change.layers, position)) {

@@ -26,6 +26,7 @@ struct PositionOverride {
   std::optional<std::int64_t> original_context;
   std::optional<double> rope_base;
   RotationLayers layers = RotationLayers::kGlobal;
+  GgufReading gguf = GgufReading::kStrict;  ///< where the readings differ and the declared scaling stays
   rope::LengthPolicy length_policy = rope::LengthPolicy::kConsistent;
   std::int64_t frozen_length = 0;
   OptionSource scaling_options;
@@ -34,10 +35,10 @@ struct PositionOverride {
   std::optional<rope::FloatFormat> table_dtype;
 };
 
-/// Applies an override: theta, scaling and remap to the rotating layers that `layers` names, length policy and table
-/// format to every rotating layer, the temperature to every layer. "base" multiplies theta and drops a declared method.
-/// The original context of a new method is the override's, else the declared method's, else the trained context, else
-/// the claimed one.
+/// Applies an override: theta, scaling and remap to the rotating layers that `layers` names, length policy, table
+/// format and the reading of a GGUF file to every rotating layer, the temperature to every layer. "base" multiplies
+/// theta and drops a declared method. The original context of a new method is the override's, else the declared
+/// method's, else the trained context, else the claimed one.
 ///
 /// \throws ConfigError  if no layer rotates and a scaling or remap other than none is asked for; if `layers` names none
 /// of the rotating layers, or tells layers apart that have one rotation; and for what a method, remap or temperature

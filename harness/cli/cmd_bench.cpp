@@ -307,7 +307,8 @@ CommandEntry entries::bench_entry() {
        {"positions", "LIST", "schemes of `fathom list positions` (default: all, and the remaps)", {}},
        {"set",
         "KEY=VALUE",
-        "rope.base, scaling, remap or temperature of the model, their options, rope.layers or rope.table_dtype; may be "
+        "rope.base, scaling, remap or temperature of the model, their options, rope.gguf, rope.layers or "
+        "rope.table_dtype; may be "
         "repeated",
         {},
         OptionSpec::Count::kRepeated},

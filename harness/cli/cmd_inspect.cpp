@@ -127,7 +127,8 @@ CommandEntry entries::inspect_entry() {
           {{"seq-len", "N", "sequence length that decides length-dependent methods (default: the claimed context)", {}},
            {"set",
             "KEY=VALUE",
-            "rope.base, scaling, remap or temperature, their options, rope.layers or rope.table_dtype; may be repeated",
+            "rope.base, scaling, remap or temperature, their options, rope.gguf, rope.layers or rope.table_dtype; may "
+            "be repeated",
             {},
             OptionSpec::Count::kRepeated},
            {"json", "", "machine-readable", {}}},

@@ -120,7 +120,8 @@ CommandEntry entries::logits_entry() {
            {"dtype", "NAME", "float32 (default), bf16 or auto", {"auto", "float32", "bf16"}},
            {"set",
             "KEY=VALUE",
-            "rope.base, scaling, remap or temperature, their options, rope.layers or rope.table_dtype; may be repeated",
+            "rope.base, scaling, remap or temperature, their options, rope.gguf, rope.layers or rope.table_dtype; may "
+            "be repeated",
             {},
             OptionSpec::Count::kRepeated},
            {"top", "K", "how many logits of the last position (default 10)", {}},

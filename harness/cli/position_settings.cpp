@@ -89,6 +89,9 @@ class ProbeSettings {
     } else if (key == "rope.layers") {
       checkpoint::parse_rotation_layers(value);
       variant.rope_layers = value;
+    } else if (key == "rope.gguf") {
+      checkpoint::parse_gguf_reading(value);
+      variant.rope_gguf = value;
     } else if (key == "rope.table_dtype") {
       variant.rope_table_dtype = word_of(key, value, {"float32", "bf16", "fp16"});
     } else if (key == "scaling.factor") {
@@ -122,10 +125,11 @@ class ProbeSettings {
     } else if (starts_with(key, "remap.")) {
       remap_options[key.substr(6)] = value;
     } else {
-      throw ConfigError(fmt::format(
-          "--set {}: this command takes rope.base, rope.layers, rope.table_dtype, scaling, scaling.*, remap, remap.*, "
-          "temperature and temperature.* only",
-          key));
+      throw ConfigError(
+          fmt::format("--set {}: this command takes rope.base, rope.gguf, rope.layers, rope.table_dtype, scaling, "
+                      "scaling.*, remap, remap.*, "
+                      "temperature and temperature.* only",
+                      key));
     }
   }
 
@@ -148,6 +152,7 @@ checkpoint::PositionOverride position_override(const config::ModelVariant& setti
   change.frozen_length = settings.frozen_length.value_or(length_tokens);
   change.scaling_options = settings.scaling_options;
   change.layers = checkpoint::parse_rotation_layers(settings.rope_layers);
+  change.gguf = checkpoint::parse_gguf_reading(settings.rope_gguf);
   change.table_dtype = rope::parse_float_format(settings.rope_table_dtype);
   if (settings.remap != "none") change.remap = checkpoint::RemapSpec{settings.remap, settings.remap_options};
   if (settings.temperature != "declared") {

@@ -11,7 +11,7 @@
 
 namespace fathom::cli {
 
-/// \param settings  `key=value` texts; keys rope.base, rope.layers, rope.table_dtype, scaling, scaling.*, remap,
+/// \param settings  `key=value` texts; keys rope.base, rope.gguf, rope.layers, rope.table_dtype, scaling, scaling.*, remap,
 /// remap.*,
 ///                  temperature, temperature.*.
 /// \param seq_len   what factor `auto` and mode frozen are taken from.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/checkpoint/inspect.h"
 #include "harness/core/text_util.h"
 #include "harness/rope/alibi_slopes.h"
 #include "harness/rope/base_bound.h"
@@ -179,7 +180,7 @@ std::string theory_json(const TheoryQuestion& question) {
                       {"trained_context", question.trained},
                       {"tested_length", question.tested},
                       {"groups", ordered_json::array()},
-                      {"warnings", config.warnings}};
+                      {"warnings", checkpoint::position_warnings(config, question.tested)}};
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     const std::string key =

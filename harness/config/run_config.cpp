@@ -28,6 +28,9 @@ void ModelSection::visit(OptionVisitor& v) {
   v.choice("rope.layers", rope_layers, {"global", "local", "all"},
            "layers of a checkpoint that rope.base, scaling and remap act on, where a layer type has a rotation of its "
            "own (Gemma-3's sliding layers): global = the others, local = those, all = both");
+  v.choice("rope.gguf", rope_gguf, {"strict", "lcpp"},
+           "where they differ, the scaling of a GGUF file as its maker's configuration means it, or as llama.cpp "
+           "computes it; inspect says what differs");
   v.choice("rope.table_dtype", rope_table_dtype, {"float32", "bf16", "fp16"},
            "format that the finished table of cosines and sines is rounded to at test time, as engines do that keep it "
            "in the model's dtype; angles stay exact and the rotation float32");

@@ -22,6 +22,7 @@ struct ModelSection {
   std::vector<std::string> rope_partial = {"1"};  ///< axis of numbers 0..1
   std::string rope_side = "prefix";               ///< prefix, suffix
   std::string rope_layers = "global";             ///< global, local, all
+  std::string rope_gguf = "strict";               ///< strict, lcpp
   std::string rope_table_dtype = "float32";       ///< float32, bf16, fp16
   std::string nope_layers = "none";
   std::vector<std::string> scaling;  ///< axis; empty = "none" for trained models, "declared" for checkpoints

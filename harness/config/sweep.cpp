@@ -132,6 +132,7 @@ ModelVariant SectionExpander::make(const std::string& position) const {
   variant.rope_layout = model_.rope_layout;
   variant.rope_side = model_.rope_side;
   variant.rope_layers = model_.rope_layers;
+  variant.rope_gguf = model_.rope_gguf;
   variant.rope_table_dtype = model_.rope_table_dtype;
   variant.nope_layers = model_.nope_layers;
   variant.original_context = model_.original_context;
@@ -223,6 +224,7 @@ std::string SectionExpander::name_of(const ModelVariant& variant) const {
   add(has_rotation && variant.rope_side != ModelSection().rope_side && variant.rope_partial != 1, 1,
       "side=" + variant.rope_side);
   add(has_rotation && variant.rope_layers != ModelSection().rope_layers, 1, "layers=" + variant.rope_layers);
+  add(has_rotation && !trained() && variant.rope_gguf != ModelSection().rope_gguf, 1, "gguf=" + variant.rope_gguf);
   add(has_rotation && variant.rope_table_dtype != ModelSection().rope_table_dtype, 1,
       "table=" + variant.rope_table_dtype);
   add(variant.nope_layers != "none", 1, "nope_layers=" + replace_all(variant.nope_layers, " ", ""));

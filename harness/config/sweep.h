@@ -22,6 +22,7 @@ struct ModelVariant {
   double rope_partial = 1;
   std::string rope_side;
   std::string rope_layers = "global";
+  std::string rope_gguf = "strict";
   std::string rope_table_dtype = "float32";
   std::string nope_layers;
   std::string scaling;                   ///< method, "declared" or "base"

@@ -157,6 +157,9 @@ TEST_CASE("T-27: the product of a GGUF's factors is that of its configuration", 
   };
   // float32 metadata: 1e-6.
   CHECK(std::abs(logit_scale(read("deepseek2", 0.1f, 1)) / 0.1352337788608801 - 1) < 1e-6);
+  // DeepSeek-V2-Lite: mscale = mscale_all_dim = 0.707, of which the file holds a tenth of the second.
+  CHECK(std::abs(logit_scale(read("deepseek2", 0.0707f, 1)) / 0.11472138679292609 - 1) < 1e-6);
+  CHECK(amplitude(read("deepseek2", 0.0707f, 1)) == 1.0);
   const double m = 0.1 * std::log(40.0) + 1;
   CHECK(std::abs(amplitude(read("qwen2", 0, 1)) - m) < 1e-12);
   CHECK(std::abs(amplitude(read("qwen2", 0, 0.5f)) - 0.5 * m) < 1e-12);

@@ -140,22 +140,6 @@ TEST_CASE("gguf positions: divisors of 1e30 freeze a channel", "[checkpoint][ggu
   CHECK(theta[2] * 1e7 < 1e-20);  // no turn worth a rounding error within ten million tokens
 }
 
-TEST_CASE("gguf positions: what no GGUF key can say is warned about", "[checkpoint][gguf]") {
-  const auto yarn = [](const std::string& arch) {
-    return metadata(arch)
-        .text(arch + ".rope.scaling.type", "yarn")
-        .float32(arch + ".rope.scaling.factor", 32)
-        .uint32(arch + ".rope.scaling.original_context_length", 256);
-  };
-  const DecoderConfig oss = resolve_gguf(yarn("gpt-oss"));
-  REQUIRE(oss.warnings.size() == 1);
-  CHECK(contains(oss.warnings[0], "truncate = false"));
-  CHECK(oss.trained_context == 256);
-  const DecoderConfig kimi = resolve_gguf(yarn("deepseek2").float32("deepseek2.rope.scaling.yarn_beta_fast", 1));
-  REQUIRE(kimi.warnings.size() == 1);
-  CHECK(contains(kimi.warnings[0], "yarn_beta_fast = 1 is used"));
-}
-
 TEST_CASE("gguf positions: impossible values are refused by key", "[checkpoint][gguf][errors]") {
   CHECK(contains(gguf_error(metadata("qwen2").uint32("qwen2.rope.dimension_count", 15)),
                  "qwen2.rope.dimension_count = 15 must be an even number in 2..16"));

@@ -17,8 +17,8 @@ bool same_model(const ModelSection& a, const ModelSection& b) {
   const auto members = [](const ModelSection& m) {
     return std::tie(m.name, m.source, m.position, m.rope_base, m.rope_layout, m.rope_partial, m.nope_layers, m.scaling,
                     m.scaling_factor, m.original_context, m.scaling_mode, m.remap, m.dtype, m.plugin_options,
-                    m.rope_side, m.rope_layers, m.rope_table_dtype, m.frozen_length, m.temperature, m.temperature_scale,
-                    m.temperature_length);
+                    m.rope_side, m.rope_layers, m.rope_gguf, m.rope_table_dtype, m.frozen_length, m.temperature,
+                    m.temperature_scale, m.temperature_length);
   };
   return members(a) == members(b);
 }
@@ -57,6 +57,7 @@ rope.layout = interleaved
 rope.partial = 0.25, 1
 rope.side = suffix
 rope.layers = all
+rope.gguf = lcpp
 rope.table_dtype = bf16
 nope_layers = every 2
 scaling = none, yarn, base

@@ -90,6 +90,11 @@ TEST_CASE("sweep: the table's format shows where something rotates", "[config][s
   CHECK(names_of("[model]\nsource = a.gguf\nrope.layers = all\nscaling = yarn\n") == Strings{"a layers=all yarn"});
 }
 
+TEST_CASE("sweep: the reading of a GGUF file shows where it is not the usual one", "[config][sweep]") {
+  CHECK(names_of("[model]\nsource = a.gguf\nrope.gguf = lcpp\n") == Strings{"a gguf=lcpp"});
+  CHECK(names_of("[model]\nsource = a.gguf\nrope.gguf = strict\n") == Strings{"a"});
+}
+
 TEST_CASE("sweep: checkpoints are called after their file, and declare their scaling", "[config][sweep]") {
   const std::vector<ModelVariant> variants = expand_variants(
       config_of("[model]\nsource = models/Smol.Q4_1.gguf\nscaling = declared, none, yarn\n[train]\nseeds = 1, 2\n"),

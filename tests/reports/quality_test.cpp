@@ -21,7 +21,9 @@ using Catch::Matchers::ContainsSubstring;
 void put_odd_run(const std::string& path) {
   const auto sink = store::open_store(path);
   sink->begin_run(test::made_up_run_record("odd"));
-  sink->put_variant(test::made_up_variant("rope"));
+  eval::VariantRecord rope = test::made_up_variant("rope");
+  rope.resolved_json.insert(rope.resolved_json.size() - 1, R"(,"warnings":["m.gguf: strict <is> in force"])");
+  sink->put_variant(rope);
   std::vector<eval::SampleRecord> rows;
   for (std::int64_t i = 0; i < 20; ++i) {
     eval::SampleRecord row = test::made_up_sample("rope", {"niah_multikey_1", 256, 5000}, i, i < 5 ? 1.0 : 0.0);
@@ -95,6 +97,7 @@ TEST_CASE("reports: misses can be searched without a network", "[reports][qualit
   CHECK_THAT(html, ContainsSubstring("<option>niah_multikey_1</option>") && ContainsSubstring("<option>256</option>"));
   CHECK_THAT(html, ContainsSubstring("document.querySelectorAll(\"form.filters\")"));
   CHECK_THAT(html, !ContainsSubstring("<script src") && !ContainsSubstring("href=\"http"));
+  CHECK_THAT(html, ContainsSubstring("<p><small>m.gguf: strict &lt;is&gt; in force</small></p>"));
 }
 
 TEST_CASE("reports: every chart is a file of its own with its numbers", "[reports][quality]") {
