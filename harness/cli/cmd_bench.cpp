@@ -308,8 +308,7 @@ CommandEntry entries::bench_entry() {
        {"set",
         "KEY=VALUE",
         "rope.base, scaling, remap or temperature of the model, their options, rope.gguf, rope.layers or "
-        "rope.table_dtype; may be "
-        "repeated",
+        "rope.table_dtype; may be repeated",
         {},
         OptionSpec::Count::kRepeated},
        {"threads", "N", "threads (default: all cores)", {}},

@@ -127,8 +127,7 @@ class ProbeSettings {
     } else {
       throw ConfigError(
           fmt::format("--set {}: this command takes rope.base, rope.gguf, rope.layers, rope.table_dtype, scaling, "
-                      "scaling.*, remap, remap.*, "
-                      "temperature and temperature.* only",
+                      "scaling.*, remap, remap.*, temperature and temperature.* only",
                       key));
     }
   }

@@ -11,9 +11,8 @@
 
 namespace fathom::cli {
 
-/// \param settings  `key=value` texts; keys rope.base, rope.gguf, rope.layers, rope.table_dtype, scaling, scaling.*, remap,
-/// remap.*,
-///                  temperature, temperature.*.
+/// \param settings  `key=value` texts; keys rope.base, rope.gguf, rope.layers, rope.table_dtype, scaling, scaling.*,
+///                  remap, remap.*, temperature, temperature.*.
 /// \param seq_len   what factor `auto` and mode frozen are taken from.
 /// \throws ConfigError for other keys, and for keys that change nothing here.
 checkpoint::DecoderConfig apply_position_settings(const checkpoint::DecoderConfig& config,

@@ -61,7 +61,7 @@ DecoderConfig unusual_config() {
   return config;
 }
 
-TEST_CASE("fathom config: every field survives writing and reading", "[checkpoint][save]") {
+TEST_CASE("fathom config: T-56: every field survives writing and reading, the layout too", "[checkpoint][save]") {
   const DecoderConfig config = unusual_config();
   const test::TemporaryFolder folder("save");
   const DecoderConfig got = read_config(folder.write("config.json", fathom_config_json(config)));

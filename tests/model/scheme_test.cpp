@@ -52,7 +52,8 @@ std::string message_of(const std::function<void()>& action) {
 
 }  // namespace
 
-TEST_CASE("rope: layouts, partial width and attention factor equal the reference implementations", "[position][rope]") {
+TEST_CASE("rope: T-52, T-54: layouts, partial width and attention factor equal the reference, in order of output",
+          "[position][rope]") {
   using fathom::checkpoint::RopeLayout;
   const nlohmann::json golden = fathom::test::read_golden("rope_apply.json");
   const auto tensor = [](const nlohmann::json& values) {
