@@ -1,11 +1,13 @@
 #include "harness/analysis/beyond_model.h"
 
+#include <algorithm>
+
 #include "harness/core/stats.h"
 
 namespace fathom::analysis {
 
-bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
-                  double threshold_percent) {
+bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
+                       double threshold_percent) {
   bool asked = false;
   for (const store::ControlRow& row : controls) {
     const bool facts_alone = row.control == "needle_only" || row.control == "oracle";
@@ -15,6 +17,15 @@ bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t v
     asked = true;
   }
   return asked;
+}
+
+bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
+                  const std::vector<ScorePoint>& curve, double threshold_percent) {
+  const bool may_pass = std::any_of(curve.begin(), curve.end(), [&](const ScorePoint& point) {
+    const std::optional<double> best = point.high ? point.high : point.mean;
+    return best && 100 * *best >= threshold_percent;
+  });
+  return !may_pass && fails_facts_alone(controls, variant, task, threshold_percent);
 }
 
 }  // namespace fathom::analysis

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/analysis/run_summary.h"
 #include "harness/store/result_reader.h"
 
 namespace fathom::analysis {
@@ -13,7 +14,12 @@ namespace fathom::analysis {
 /// below the threshold of the absolute rule. Fractional scores count as that share of successes, which only widens the
 /// interval. Specification of tasks 0.8 and 3.1. \param controls  of a whole run. \param variant, task  indices as in
 /// the rows. \param threshold_percent  0..100
+bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
+                       double threshold_percent);
+
+/// As fails_facts_alone, and no length of the task itself may pass either, by the upper ends of its intervals: needles
+/// side by side can be harder than needles in prose. \param curve  of the task, depths pooled
 bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
-                  double threshold_percent);
+                  const std::vector<ScorePoint>& curve, double threshold_percent);
 
 }  // namespace fathom::analysis

@@ -216,8 +216,9 @@ class RunSummariser {
     for (std::size_t v = 0; v < summary_.variants.size(); ++v) {
       std::vector<TaskResult>& tasks = summary_.variants[v].tasks;
       for (std::size_t t = 0; t < tasks.size(); ++t) {
-        tasks[t].beyond_model = beyond_model(summary_.controls, static_cast<std::int32_t>(v),
-                                             static_cast<std::int32_t>(t), summary_.settings.absolute_threshold);
+        tasks[t].beyond_model =
+            beyond_model(summary_.controls, static_cast<std::int32_t>(v), static_cast<std::int32_t>(t), tasks[t].curve,
+                         summary_.settings.absolute_threshold);
       }
     }
   }

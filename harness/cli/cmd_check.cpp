@@ -133,28 +133,26 @@ int run_check(const Arguments& arguments) {
 }  // namespace
 
 CommandEntry entries::check_entry() {
-  return {
-      "check",
-      "whether a model understands the wording of the tasks at all",
-      "check wording MODEL asks every task twice at a short length: with its facts alone (control needle_only, or "
-      "oracle for\n"
-      "documents) and in full. Where even the facts alone stay below the threshold, no length can pass: the task is "
-      "beyond\n"
-      "this model (or the wording is at fault), which is no short effective context.",
-      {"fathom check wording SmolLM2-135M-Instruct.Q4_1.gguf",
-       "fathom check wording model.gguf --prompts mine.ini --tasks niah_single_2,vt --samples 50"},
-      {{"WHAT", "wording"}, {"MODEL", "a checkpoint: .gguf, or a folder with config.json"}},
-      {{"prompts", "PACK", "prompt pack: a built-in one (default en) or a file", {}},
-       {"tasks", "LIST", "tasks or groups (default: every task that asks something)", {}},
-       {"samples", "N", "samples a task (default 20)", {}},
-       {"length", "TOKENS", "length, or the smallest feasible one if that is longer (default 512)", {}},
-       {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
-       {"format", "NAME", "terminal (default), markdown or json", {"terminal", "markdown", "json"}},
-       {"db", "FILE", "also store the samples", {}},
-       {"dtype", "NAME", "type of weights and KV cache", {"auto", "float32", "bf16"}},
-       {"threads", "N", "threads (default: all cores)", {}},
-       {"quiet", "", "no progress lines", {}}},
-      run_check};
+  return {"check",
+          "whether a model understands the wording of the tasks at all",
+          "check wording MODEL asks every task twice at a short length: with its facts alone (control needle_only, or "
+          "oracle for\n"
+          "documents) and in full. Where both stay below the threshold, no length can pass: the task is beyond\n"
+          "this model (or the wording is at fault), which is no short effective context.",
+          {"fathom check wording SmolLM2-135M-Instruct.Q4_1.gguf",
+           "fathom check wording model.gguf --prompts mine.ini --tasks niah_single_2,vt --samples 50"},
+          {{"WHAT", "wording"}, {"MODEL", "a checkpoint: .gguf, or a folder with config.json"}},
+          {{"prompts", "PACK", "prompt pack: a built-in one (default en) or a file", {}},
+           {"tasks", "LIST", "tasks or groups (default: every task that asks something)", {}},
+           {"samples", "N", "samples a task (default 20)", {}},
+           {"length", "TOKENS", "length, or the smallest feasible one if that is longer (default 512)", {}},
+           {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
+           {"format", "NAME", "terminal (default), markdown or json", {"terminal", "markdown", "json"}},
+           {"db", "FILE", "also store the samples", {}},
+           {"dtype", "NAME", "type of weights and KV cache", {"auto", "float32", "bf16"}},
+           {"threads", "N", "threads (default: all cores)", {}},
+           {"quiet", "", "no progress lines", {}}},
+          run_check};
 }
 
 }  // namespace fathom::cli

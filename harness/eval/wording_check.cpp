@@ -33,7 +33,8 @@ WordingScore wording_score(const std::vector<double>& values, std::int64_t n_fai
 
 std::string wording_verdict(const WordingRow& row, double threshold_percent) {
   if (!row.alone || row.alone->n == 0) return "no control";
-  return 100 * row.alone->interval.high < threshold_percent ? "beyond this model" : "measurable";
+  const auto may_pass = [&](const WordingScore& s) { return s.n > 0 && 100 * s.interval.high >= threshold_percent; };
+  return may_pass(*row.alone) || may_pass(row.full) ? "measurable" : "beyond this model";
 }
 
 void WordingSink::begin_run(const RunRecord& run) {

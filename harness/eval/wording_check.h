@@ -30,8 +30,9 @@ struct WordingRow {
   double in_text_guess = 0;
 };
 
-/// "beyond this model": even with the facts alone the whole interval lies below the threshold, so that no length can
-/// pass; "measurable"; "no control" where the question cannot be asked.
+/// "beyond this model": even with the facts alone the whole interval lies below the threshold, and in full too, so that
+/// no length can pass (needles side by side can be harder than needles in prose); "measurable"; "no control" where the
+/// question cannot be asked.
 std::string wording_verdict(const WordingRow& row, double threshold_percent);
 
 /// Collects main scores by task; passes everything on to another sink, if there is one.

@@ -44,6 +44,10 @@ TEST_CASE("wording check: beyond the model is what cannot reach the threshold wi
   CHECK(eval::wording_verdict(row_of(half), 60) == "measurable");
   CHECK(eval::wording_verdict(row_of(std::vector<double>(20, 1)), 85.6) == "measurable");
   CHECK(eval::wording_verdict({}, 85.6) == "no control");
+  // Needles side by side confuse some models that find one in prose.
+  eval::WordingRow found_in_prose = row_of(half);
+  found_in_prose.full = eval::wording_score(std::vector<double>(20, 1), 0);
+  CHECK(eval::wording_verdict(found_in_prose, 85.6) == "measurable");
 }
 
 TEST_CASE("wording check: only the wanted controls are planned, and full and alone are kept apart", "[eval][wording]") {
