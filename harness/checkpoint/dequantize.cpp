@@ -50,7 +50,7 @@ constexpr NumberedStorageType kStorageTypes[] = {
     {30, {"BF16", 1, 2, &dequantize_bf16}},
     {34, {"TQ1_0", 256, 54, nullptr}},
     {35, {"TQ2_0", 256, 66, nullptr}},
-    {39, {"MXFP4", 32, 17, nullptr}},
+    {39, {"MXFP4", 32, 17, &dequantize_mxfp4}},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 // foreach_target.h has to come first.
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "harness/checkpoint/dequantize.h"
@@ -173,6 +174,20 @@ void q5_1_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   }
 }
 
+// Byte e, 16 bytes of nibbles: low ones are values 0-15. 2^(e - 127) f4(q), f4 being a float of a sign, two bits of
+// exponent and one of fraction; the table holds twice that.
+void mxfp4_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
+  static const std::int8_t kTwice[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  std::int8_t q[32];
+  for (std::int64_t b = 0; b < n_blocks; ++b, blocks += 17, out += 32) {
+    for (int i = 0; i < 16; ++i) {
+      q[i] = kTwice[blocks[1 + i] & 15];
+      q[16 + i] = kTwice[blocks[1 + i] >> 4];
+    }
+    expand(q, 32, std::ldexp(1.0F, static_cast<int>(blocks[0]) - 128), 0, out);
+  }
+}
+
 // Half d, 32 signed bytes. d q
 void q8_0_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   std::int8_t q[32];
@@ -300,6 +315,7 @@ FATHOM_DEQUANTIZE(q4_1)
 FATHOM_DEQUANTIZE(q5_0)
 FATHOM_DEQUANTIZE(q5_1)
 FATHOM_DEQUANTIZE(q8_0)
+FATHOM_DEQUANTIZE(mxfp4)
 FATHOM_DEQUANTIZE(q2_k)
 FATHOM_DEQUANTIZE(q3_k)
 FATHOM_DEQUANTIZE(q4_k)

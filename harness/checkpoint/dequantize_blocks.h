@@ -13,6 +13,7 @@ void dequantize_q4_1(const std::uint8_t* blocks, std::int64_t n_blocks, float* o
 void dequantize_q5_0(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
 void dequantize_q5_1(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
 void dequantize_q8_0(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
+void dequantize_mxfp4(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
 void dequantize_q2_k(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
 void dequantize_q3_k(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);
 void dequantize_q4_k(const std::uint8_t* blocks, std::int64_t n_blocks, float* out);

@@ -6,6 +6,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/shared_dir.h"
 
 namespace fathom::checkpoint {
 namespace {
@@ -58,6 +59,42 @@ TEST_CASE("dequantize: Q5_0 by hand", "[checkpoint][dequantize]") {
   CHECK(got[1] == 0.5f * (0 - 16));
   CHECK(got[16] == 0.5f * (15 - 16));
   CHECK(got[17] == 0.5f * (18 - 16));
+}
+
+TEST_CASE("dequantize: MXFP4 by hand", "[checkpoint][dequantize]") {
+  // e = 128: all twice. Value 0 has code 7 (6), value 16 code 9 (-0.5), value 1 code 2 (1), value 17 code 15 (-6).
+  std::vector<std::uint8_t> block(17, 0);
+  block[0] = 128;
+  block[1] = 0x97;
+  block[2] = 0xF2;
+  std::vector<float> got(32);
+  find_storage_type("MXFP4")->dequantize(block.data(), 1, got.data());
+  CHECK(got[0] == 12.0f);
+  CHECK(got[1] == 2.0f);
+  CHECK(got[2] == 0.0f);
+  CHECK(got[16] == -1.0f);
+  CHECK(got[17] == -12.0f);
+  block[0] = 0;  // the smallest scale is no normal float
+  find_storage_type("MXFP4")->dequantize(block.data(), 1, got.data());
+  CHECK(got[1] == std::ldexp(1.0f, -127));
+}
+
+TEST_CASE("dequantize: the reference's blocks of every supported type, to the bit", "[checkpoint][dequantize]") {
+  FATHOM_NEEDS_SHARED("fixtures/real/quant_golden.json");
+  const nlohmann::json golden = test::read_json_file(test::shared_path("fixtures/real/quant_golden.json"));
+  std::size_t run = 0;
+  for (const nlohmann::json& block : golden["blocks"]) {
+    const StorageType* type = find_storage_type(block["type"].get<std::string>());
+    if (type == nullptr || type->dequantize == nullptr) continue;
+    INFO(type->name);
+    const std::vector<std::uint8_t> raw = from_hex(block["raw_hex"]);
+    const auto expected = block["expected"].get<std::vector<double>>();
+    std::vector<float> got(expected.size());
+    dequantize_range(*type, raw.data(), 0, static_cast<std::int64_t>(expected.size()), got.data());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == static_cast<float>(expected[i]));
+    ++run;
+  }
+  CHECK(run >= 10);
 }
 
 TEST_CASE("dequantize: Q3_K by hand", "[checkpoint][dequantize]") {
