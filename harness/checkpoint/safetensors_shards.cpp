@@ -25,16 +25,45 @@ void check_shard_name(const JsonObject& map, const std::string& tensor, const st
   }
 }
 
+/// What a folder holds instead of weights that are read, for messages; empty if nothing looks like weights.
+std::string other_weights_in(const std::string& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    for (const char* end : {".safetensors", ".bin", ".pt", ".pth", ".gguf"}) {
+      if (ends_with(name, end)) names.insert(name);
+    }
+  }
+  return names.empty() ? "" : *names.begin();
+}
+
+[[noreturn]] void fail_without_weights(const std::string& folder) {
+  const std::string other = other_weights_in(folder);
+  const std::string needed =
+      fmt::format("model: {} has neither model.safetensors nor model.safetensors.index.json", folder);
+  if (other.empty()) throw ModelError(needed);
+  if (ends_with(other, ".gguf"))
+    throw ModelError(fmt::format("{}; give the file itself: {}/{}", needed, folder, other));
+  if (ends_with(other, ".safetensors")) {
+    throw ModelError(fmt::format(
+        "{}, but {}; the index says which file holds which tensor: put the published one beside them", needed, other));
+  }
+  throw ModelError(fmt::format("{}, but {}; only safetensors and GGUF are read", needed, other));
+}
+
 }  // namespace
 
 SafetensorsShards SafetensorsShards::open(const std::string& folder) {
   SafetensorsShards shards;
   const std::string single = folder + "/model.safetensors";
   const std::string index = single + ".index.json";
-  if (!std::filesystem::exists(single) && std::filesystem::exists(index)) {
+  if (std::filesystem::exists(single)) {
+    shards.files_.push_back(SafetensorsFile::open(single));
+  } else if (std::filesystem::exists(index)) {
     shards.open_indexed(folder, index);
   } else {
-    shards.files_.push_back(SafetensorsFile::open(single));
+    fail_without_weights(folder);
   }
   return shards;
 }

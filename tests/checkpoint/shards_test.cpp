@@ -62,6 +62,10 @@ TEST_CASE("gguf split: the first file brings the tensors of all", "[checkpoint][
 TEST_CASE("gguf split: what does not belong together is refused with file, value and fix",
           "[checkpoint][gguf][split][errors]") {
   const SplitFolder split;
+  SECTION("a first file without tensors, as --no-tensor-first-split makes it, is fine") {
+    split.write(0, gguf_shard(0, 3, 2));
+    CHECK(GgufFile::open(split.path(0)).tensors().size() == 2);
+  }
   SECTION("another file than the first") {
     const std::string error = model_error([&] { GgufFile::open(split.path(1)); });
     CHECK(contains(error, "split.no = 1: the configuration stands in the first of 3 files; open " + split.path(0)));
@@ -208,6 +212,19 @@ TEST_CASE("safetensors shards: index and files must agree", "[checkpoint][safete
   SECTION("a name that leads elsewhere") {
     shards.index(R"({"weight_map":{"a":"../model-1.safetensors"}})");
     CHECK(contains(shards.error(), "weight_map.a = '../model-1.safetensors' is not the name of a .safetensors file"));
+  }
+  SECTION("neither index nor a single file") {
+    std::filesystem::remove(shards.folder.path() + "/model.safetensors.index.json");
+    CHECK(contains(shards.error(),
+                   "has neither model.safetensors nor model.safetensors.index.json, but "
+                   "model-1.safetensors; the index says which file holds which tensor"));
+    for (const char* name : {"/model-1.safetensors", "/model-2.safetensors"})
+      std::filesystem::remove(shards.folder.path() + name);
+    CHECK(contains(shards.error(), "nor model.safetensors.index.json"));
+    shards.folder.write("pytorch_model.bin", "x");
+    CHECK(contains(shards.error(), "but pytorch_model.bin; only safetensors and GGUF are read"));
+    shards.folder.write("a.gguf", "x");
+    CHECK(contains(shards.error(), "give the file itself: " + shards.folder.path() + "/a.gguf"));
   }
   SECTION("no map") {
     shards.index(R"({"metadata":{}})");
