@@ -23,6 +23,9 @@ struct ArchitectureEntry {
   DecoderConfig (*config_from_gguf)(const GgufFile& file);
   NameMap (*json_names)(const DecoderConfig& config);
   NameMap (*gguf_names)(const DecoderConfig& config);
+  /// Metadata keys, after the architecture, that change what is computed and that config_from_gguf reads; others that
+  /// do are refused (gguf_config.h).
+  std::vector<std::string_view> gguf_keys;
   /// No checkpoint of the family with the reference's numbers is among the tests.
   bool unchecked;
   /// Files use the canonical names: every tensor is taken as it is, and the model checks the list. No rules then.

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "harness/checkpoint/architecture.h"
-#include "harness/checkpoint/dequantize.h"
 #include "harness/checkpoint/fathom_config.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/gguf_family.h"
 #include "harness/checkpoint/gguf_file.h"
 #include "harness/checkpoint/gguf_positions.h"
@@ -18,6 +19,7 @@
 #include "harness/checkpoint/json_reader.h"
 #include "harness/checkpoint/mapped_file.h"
 #include "harness/checkpoint/safetensors_shards.h"
+#include "harness/checkpoint/stored_tensor.h"
 #include "harness/checkpoint/tokenizer_source.h"
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
@@ -27,14 +29,7 @@ namespace fathom::checkpoint {
 namespace {
 
 constexpr int kConfigMaxDepth = 16;
-
-/// What both containers have to say about a tensor.
-struct StoredTensor {
-  std::vector<std::int64_t> shape;
-  const StorageType* type = nullptr;
-  const std::uint8_t* data = nullptr;
-  TensorRule rule;  ///< how the tensor that is asked for stands in the stored one; its shape is the one above
-};
+constexpr std::size_t kHashedBytes = std::size_t{1} << 26;
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
@@ -57,27 +52,26 @@ class MappedCheckpoint : public Checkpoint {
       throw ModelError(fmt::format("model: {}: rows {} to {} of tensor '{}' do not exist; it has {}", where_, row_begin,
                                    row_end, name, n_rows));
     }
-    read_view(
-        tensor.rule, row_begin, row_end,
-        [&](std::int64_t begin, std::int64_t end, float* values) {
-          dequantize_range(*tensor.type, tensor.data, begin, end, values);
-        },
-        out);
+    read_rows(tensor, row_begin, row_end, out);
     // Loading would otherwise hold the whole file beside the weights made from it.
-    std::int64_t n_values = 1;
-    for (const std::int64_t size : tensor.rule.stored_shape) n_values *= size;
-    release_mapped_pages({reinterpret_cast<const char*>(tensor.data),
-                          static_cast<std::size_t>(n_values / tensor.type->block_values * tensor.type->block_bytes)});
+    release_pages(tensor);
   }
 
   std::string fingerprint() const override {
     std::call_once(fingerprint_once_, [this] {
       StreamingHash hash;
+      const std::vector<std::string_view> mapped = mapped_parts();
       for (const std::string_view part : fingerprint_parts()) {
         hash.update(fmt::format("{}:", part.size()));
-        hash.update(part);
+        const bool is_mapped = std::any_of(mapped.begin(), mapped.end(),
+                                           [&](std::string_view other) { return other.data() == part.data(); });
+        // In pieces, so that a file larger than the weights made from it is never in memory as a whole.
+        for (std::size_t at = 0; at < part.size(); at += kHashedBytes) {
+          const std::string_view piece = part.substr(at, kHashedBytes);
+          hash.update(piece);
+          if (is_mapped) release_mapped_pages(piece);
+        }
       }
-      for (const std::string_view part : mapped_parts()) release_mapped_pages(part);
       fingerprint_ = to_hex(hash.digest());
     });
     return fingerprint_;
@@ -101,16 +95,18 @@ class MappedCheckpoint : public Checkpoint {
     std::set<std::string, std::less<>> known;
     for (TensorRule& rule : rules) {
       rule.stored = rename(rule.stored);
-      known.insert(rule.stored);
-      const auto entry = found.find(rule.stored);
-      if (entry == found.end()) {
-        throw ModelError(fmt::format("model: {} has no tensor '{}' ({})", where_, rule.stored, rule.canonical));
+      if (rule.parts.empty()) {
+        known.insert(rule.stored);
+        add(rule, tensor_of(rule, found));
+        continue;
       }
-      if (entry->second.shape != rule.stored_shape) {
-        throw ModelError(fmt::format("model: {}: tensor '{}' has shape {}, the configuration asks for {}", where_,
-                                     rule.stored, shape_text(entry->second.shape), shape_text(rule.stored_shape)));
+      StoredTensor whole = tensor_of(rule.parts.front(), found);
+      for (const TensorRule& part : rule.parts) {
+        known.insert(part.stored);
+        whole.parts.push_back(tensor_of(part, found));
+        whole.parts.back().rule = part;
       }
-      add(rule, entry->second);
+      add(rule, whole);
     }
     for (const auto& [name, tensor] : found) {
       if (known.count(name) != 0 || is_ignored_tensor(name) || is_other_part(rules, name)) continue;
@@ -146,6 +142,17 @@ class MappedCheckpoint : public Checkpoint {
     return same;
   }
 
+  const StoredTensor& tensor_of(const TensorRule& rule, const StoredTensors& found) const {
+    const auto entry = found.find(rule.stored);
+    if (entry == found.end())
+      throw ModelError(fmt::format("model: {} has no tensor '{}' ({})", where_, rule.stored, rule.canonical));
+    if (entry->second.shape != rule.stored_shape) {
+      throw ModelError(fmt::format("model: {}: tensor '{}' has shape {}, the configuration asks for {}", where_,
+                                   rule.stored, shape_text(entry->second.shape), shape_text(rule.stored_shape)));
+    }
+    return entry->second;
+  }
+
   /// True for what does not belong to the decoder of a model of several parts.
   static bool is_other_part(const std::vector<TensorRule>& rules, const std::string& name) {
     const std::string& first = rules.front().stored;
@@ -168,7 +175,7 @@ class MappedCheckpoint : public Checkpoint {
                                    where_, rule.canonical, tensor.type->name, join(supported_storage_types(), ", ")));
     }
     infos_.push_back({rule.canonical, rule.shape, std::string(tensor.type->name)});
-    stored_.emplace(rule.canonical, StoredTensor{rule.shape, tensor.type, tensor.data, rule});
+    stored_.emplace(rule.canonical, StoredTensor{rule.shape, tensor.type, tensor.data, rule, tensor.parts});
   }
 
   std::string where_;
@@ -238,6 +245,7 @@ class GgufCheckpoint : public MappedCheckpoint {
  public:
   explicit GgufCheckpoint(const std::string& path) : GgufCheckpoint(GgufFile::open(path)) {}
 
+  bool has_tokenizer() const override { return file_.metadata().count("tokenizer.ggml.model") != 0; }
   std::unique_ptr<text::Tokenizer> make_tokenizer() const override { return make_gguf_tokenizer(file_); }
   std::optional<text::ChatTemplate> chat_template() const override { return gguf_chat_template(file_); }
 
@@ -246,13 +254,24 @@ class GgufCheckpoint : public MappedCheckpoint {
   std::vector<std::string_view> mapped_parts() const override { return file_.parts(); }
 
  private:
-  explicit GgufCheckpoint(GgufFile file)
-      : MappedCheckpoint(file.where(), gguf_decoder(file).config_from_gguf(file)), file_(std::move(file)) {
+  explicit GgufCheckpoint(GgufFile file) : MappedCheckpoint(file.where(), read_decoder(file)), file_(std::move(file)) {
     set_default_name(file_stem(where()));
     StoredTensors stored;
-    for (const GgufTensor& tensor : file_.tensors()) stored[tensor.name] = {tensor.shape, tensor.type, tensor.data, {}};
+    for (const GgufTensor& tensor : file_.tensors())
+      stored[tensor.name] = {tensor.shape, tensor.type, tensor.data, {}, {}};
     const ArchitectureEntry& family = gguf_decoder(file_);
-    adopt(stored, map_tensors(config(), family.gguf_names(config())), family);
+    NameMap names = family.gguf_names(config());
+    // Converters of different years fuse these or leave them apart.
+    if (file_.find_tensor("blk.0.attn_qkv.weight") != nullptr) names = with_fused_qkv(std::move(names));
+    std::vector<TensorRule> rules = map_tensors(config(), names);
+    if (file_.find_tensor("blk.0.attn_k_b.weight") != nullptr) split_latent_values(config(), rules);
+    adopt(stored, std::move(rules), family);
+  }
+
+  static DecoderConfig read_decoder(const GgufFile& file) {
+    const ArchitectureEntry& family = gguf_decoder(file);
+    refuse_gguf_keys(file, std::string(family.gguf_name), family.gguf_keys);
+    return family.config_from_gguf(file);
   }
 
   GgufFile file_;
@@ -265,6 +284,10 @@ class FolderCheckpoint : public MappedCheckpoint {
       : FolderCheckpoint(folder, JsonObject::parse(read_text_file(folder + "/config.json"), folder + "/config.json",
                                                    kConfigMaxDepth)) {}
 
+  bool has_tokenizer() const override {
+    return std::filesystem::exists(where() + "/tokenizer.json") ||
+           std::filesystem::exists(where() + "/tokenizer.model");
+  }
   std::unique_ptr<text::Tokenizer> make_tokenizer() const override { return make_folder_tokenizer(where()); }
   std::optional<text::ChatTemplate> chat_template() const override { return folder_chat_template(where()); }
 
@@ -288,7 +311,7 @@ class FolderCheckpoint : public MappedCheckpoint {
     set_default_name(folder_name(folder));
     StoredTensors stored;
     for (const SafetensorsTensor* tensor : weights_.tensors()) {
-      stored[tensor->name] = {tensor->shape, tensor->type, tensor->data, {}};
+      stored[tensor->name] = {tensor->shape, tensor->type, tensor->data, {}, {}};
     }
     const ArchitectureEntry& family = json_decoder(config);
     adopt(stored,

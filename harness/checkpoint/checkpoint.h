@@ -32,6 +32,9 @@ class Checkpoint {
   /// \param out  takes (row_end - row_begin) * product of the other dimensions values.
   /// \throws ModelError  for an unknown name or rows that do not exist.
   virtual void read_float32(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const = 0;
+  /// False for files that hold weights alone.
+  virtual bool has_tokenizer() const { return true; }
+  /// \throws ModelError  if there is none, or one of an unknown kind.
   virtual std::unique_ptr<text::Tokenizer> make_tokenizer() const = 0;
   /// The checkpoint's chat template, where it has a known one.
   virtual std::optional<text::ChatTemplate> chat_template() const = 0;

@@ -1,5 +1,7 @@
 #include "harness/checkpoint/gguf_family.h"
 
+#include <algorithm>
+
 #include "harness/checkpoint/embedded_data.h"
 #include "harness/checkpoint/json_reader.h"
 #include "harness/core/error.h"
@@ -18,6 +20,9 @@ GgufFamily read_gguf_family(const JsonObject& row, const std::string& architectu
   out.layout = row.text("layout") == "interleaved" ? RopeLayout::kInterleaved : RopeLayout::kSplitHalf;
   out.side = out.latent || row.text("side") == "suffix" ? RotarySide::kSuffix : RotarySide::kPrefix;
   out.window_pattern = count("window_pattern");
+  out.default_window = count("default_window");
+  out.windows_everywhere = row.text("windows") == "all";
+  out.makers_window = count("makers_window");
   out.rope_step = count("rope_step");
   out.softmax_interval = count("softmax_interval");
   out.chunk = count("chunk");
@@ -25,7 +30,7 @@ GgufFamily read_gguf_family(const JsonObject& row, const std::string& architectu
   out.swa_base = row.real("swa_base");
   out.windows_unscaled = row.flag("windows_unscaled").value_or(false);
   out.softmax_scale = row.text("softmax_scale").value_or("default");
-  out.model_width_layers = count("model_width_layers");
+  out.published_layers = row.integer_list("published_layers").value_or(std::vector<std::int64_t>{});
   out.temperature_scale = row.real("temperature_scale");
   out.temperature_length = count("temperature_length");
   out.max_alibi_bias = row.real("max_alibi_bias");
@@ -52,6 +57,11 @@ const std::vector<GgufFamily>& gguf_families() {
 }
 
 }  // namespace
+
+bool lacks_softmax_scale(const GgufFamily& family, std::int64_t n_layers) {
+  const auto& known = family.published_layers;
+  return !known.empty() && std::find(known.begin(), known.end(), n_layers) == known.end();
+}
 
 const GgufFamily* find_gguf_family(std::string_view architecture) {
   for (const GgufFamily& family : gguf_families()) {

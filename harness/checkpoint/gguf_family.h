@@ -19,6 +19,9 @@ struct GgufFamily {
   RotarySide side = RotarySide::kPrefix;
   bool latent = false;                ///< latent attention: width under key_length_mla, rotated suffix
   std::int64_t window_pattern = 0;    ///< full iff (i + 1) % n == 0; 0: no windows
+  std::int64_t default_window = 0;    ///< of a file that gives none
+  bool windows_everywhere = false;    ///< a window that a file gives is every layer's; llama.cpp ignores it
+  std::int64_t makers_window = 0;     ///< in the maker's configuration, which the converter leaves out
   std::int64_t rope_step = 0;         ///< no rotation iff (i + 1) % n == 0; 0: every layer rotates
   std::int64_t softmax_interval = 0;  ///< softmax iff (i + 1) % n == 0; 0: every layer
   std::int64_t chunk = 0;             ///< Llama-4: rotating layers attend within chunks of so many tokens
@@ -26,13 +29,18 @@ struct GgufFamily {
   std::optional<double> swa_base;  ///< theta of window layers, which no scaling touches
   bool windows_unscaled = false;   ///< window layers have the others' theta, but no scaling (OLMo-3)
   std::string softmax_scale = "default";
-  std::int64_t model_width_layers = 0;  ///< Gemma's largest size scales by model width / heads: known by its layers
+  std::vector<std::int64_t> published_layers;  ///< Gemma's sizes, whose softmax scale is known; the last one's is
+                                               ///< (model width / heads)^-0.5, that of the others d_head^-0.5
   std::optional<double> temperature_scale;
   std::int64_t temperature_length = 0;
   std::optional<double> max_alibi_bias;
   bool expects_divisors = false;  ///< Llama-3.1 and later need rope_freqs
   bool untruncated = false;       ///< the maker's YaRN ramp is not rounded; llama.cpp's is
 };
+
+/// True where nothing says by what Gemma's scores are multiplied: query_pre_attn_scalar has no key in GGUF, and a model
+/// of so many layers was never published.
+bool lacks_softmax_scale(const GgufFamily& family, std::int64_t n_layers);
 
 /// The row of a general.architecture, or null.
 const GgufFamily* find_gguf_family(std::string_view architecture);

@@ -64,7 +64,8 @@ class GgufPositionReader {
   /// Which layers have a window: a list of flags, or "full iff (i + 1) % n == 0".
   std::vector<bool> window_layers() {
     std::vector<bool> out(n_layers_, false);
-    window_ = integer_or("attention.sliding_window", 0, 0, kGgufMaxContext);
+    warn_without_window();
+    window_ = integer_or("attention.sliding_window", family_.default_window, 0, kGgufMaxContext);
     if (window_ == 0) return out;
     const std::string pattern_key = key("attention.sliding_window_pattern");
     const auto found = file_.metadata().find(pattern_key);
@@ -74,13 +75,27 @@ class GgufPositionReader {
       return out;
     }
     const std::int64_t n = integer_or("attention.sliding_window_pattern", family_.window_pattern, 0, kGgufMaxLayers);
-    if (n == 0) {
-      config_.warnings.push_back(fmt::format("{}: {} = {} is not used, as in llama.cpp", file_.where(),
-                                             key("attention.sliding_window"), window_));
-      return out;
+    for (std::size_t i = 0; n > 0 && i < n_layers_; ++i) out[i] = static_cast<std::int64_t>(i + 1) % n != 0;
+    // Beyond the context a window hides nothing.
+    if (n > 0 || window_ >= config_.claimed_context) return out;
+    if (family_.windows_everywhere) {
+      out.assign(n_layers_, true);
+      warn(fmt::format("{} = {} holds for every layer; llama.cpp ignores it for this architecture",
+                       key("attention.sliding_window"), window_));
+    } else {
+      warn(fmt::format("{} = {} is not used, as in llama.cpp", key("attention.sliding_window"), window_));
     }
-    for (std::size_t i = 0; i < n_layers_; ++i) out[i] = static_cast<std::int64_t>(i + 1) % n != 0;
     return out;
+  }
+
+  void warn(const std::string& text) { config_.warnings.push_back(file_.where() + ": " + text); }
+
+  /// What llama.cpp's converter drops.
+  void warn_without_window() {
+    if (family_.makers_window == 0 || family_.makers_window >= config_.claimed_context) return;
+    if (file_.integer(key("attention.sliding_window"))) return;
+    warn(fmt::format("{} is missing; the maker's configurations have {}. Attention is full, as in llama.cpp",
+                     key("attention.sliding_window"), family_.makers_window));
   }
 
   bool rotates(std::size_t i) const {
@@ -113,7 +128,7 @@ class GgufPositionReader {
     if (family_.chunk != 0 && rotates(i))
       layer.chunk = integer_or("attention.chunk_size", family_.chunk, 1, kGgufMaxContext);
     read_position(kind, rotates(i), layer);
-    layer.softmax_scale = softmax_scale(layer);
+    layer.softmax_scale = softmax_scale(layer, i);
     return layer;
   }
 
@@ -188,15 +203,21 @@ class GgufPositionReader {
     position.temperature.length = integer_or("attention.temperature_length", fallback, 1, kGgufMaxContext);
   }
 
-  std::optional<double> softmax_scale(const LayerSpec& layer) const {
+  std::optional<double> softmax_scale(const LayerSpec& layer, std::size_t index) {
     const double declared = file_.real(key("attention.scale")).value_or(0);
     if (declared < 0 || !std::isfinite(declared)) file_.fail(key("attention.scale"), "must be above 0");
     if (declared > 0) return declared;  // llama.cpp: 0 stands for "not given"
     if (family_.softmax_scale == "one") return 1;
-    if (family_.softmax_scale == "gemma" && static_cast<std::int64_t>(n_layers_) == family_.model_width_layers) {
-      return 1 / std::sqrt(static_cast<double>(config_.d_model) / static_cast<double>(layer.n_heads));
+    if (family_.softmax_scale != "gemma") return std::nullopt;
+    const auto n_layers = static_cast<std::int64_t>(n_layers_);
+    if (index == 0 && lacks_softmax_scale(family_, n_layers)) {
+      warn(
+          fmt::format("{} is missing, and {} layers are none of the published sizes: 1 / sqrt({}) stands for the "
+                      "maker's query_pre_attn_scalar, as in llama.cpp",
+                      key("attention.scale"), n_layers, layer.d_head));
     }
-    return std::nullopt;
+    if (n_layers != family_.published_layers.back()) return std::nullopt;
+    return 1 / std::sqrt(static_cast<double>(config_.d_model) / static_cast<double>(layer.n_heads));
   }
 
   const GgufFile& file_;

@@ -88,10 +88,10 @@ class GgufScaling {
   void warn_without_divisors() {
     const double base = file_.real(prefix_ + "freq_base").value_or(kGgufDefaultBase);
     if (!family_.expects_divisors || base < kLlama3Base || claimed_ <= kLlama3Context) return;
-    warnings_.push_back(fmt::format(
-        "{}: theta {} and context {} are those of Llama 3.1 and later, but there is no tensor rope_freqs.weight: "
-        "frequencies are not scaled",
-        file_.where(), format_double(base), claimed_));
+    warn(
+        fmt::format("theta {} and context {} are those of Llama 3.1 and later, but there is no tensor "
+                    "rope_freqs.weight: frequencies are not scaled",
+                    format_double(base), claimed_));
   }
 
   void read_factor(ScalingSpec& spec) const {
@@ -104,36 +104,49 @@ class GgufScaling {
     }
   }
 
-  /// llama.cpp reads a missing type as linear; with a rope_freqs tensor and factor 1 that is no scaling.
+  /// llama.cpp reads a missing type as linear; with a rope_freqs tensor and factor 1 that is no scaling. Phi-3's files
+  /// have LongRoPE's two lists and no type.
   std::string scaling_type(double factor) const {
     const auto type = file_.text(prefix_ + "scaling.type");
-    if (type && *type == "linear" && factor == 1) return "none";
-    if (type) return std::string(*type);
-    return factor > 1 ? "linear" : "none";
+    const bool unsaid = !type || ((*type == "linear" || *type == "none") && factor == 1);
+    if (unsaid && factor == 1) return file_.find_tensor("rope_factors_long.weight") != nullptr ? "longrope" : "none";
+    return unsaid ? "linear" : std::string(*type);
   }
 
   /// The attention factor is the product that reaches llama.cpp's kernel: m(1), or m(k) / m(log multiplier) where the
   /// file has one, times the file's extra multiplier; m(k) = 0.1 k ln s + 1. Files do not hold k, the maker's mscale:
-  /// it is 1, but for DeepSeek-V2, where it is the log multiplier. Latent attention has m(log multiplier)^2 in its
-  /// softmax scale.
+  /// it is 1, but with latent attention, where it is the log multiplier. Latent attention has m(log multiplier)^2 in
+  /// its softmax scale.
   void read_yarn(ScalingSpec& spec) {
     spec.method = "yarn";
     const auto m = [&spec](double k) { return spec.factor > 1 ? kYarnCoefficient * k * std::log(spec.factor) + 1 : 1; };
     const double extra = file_.real(prefix_ + "scaling.attn_factor").value_or(1);
     double k_all = file_.real(prefix_ + "scaling.yarn_log_multiplier").value_or(0);
     if (family_.latent) k_all /= kYarnCoefficient;  // these files hold the product
-    const double k = family_.architecture == "deepseek2" ? k_all : 1;
-    if (extra != 1 || k_all != 0) {
-      values_["attention_factor"] = format_double(k_all != 0 ? m(k) / m(k_all) * extra : m(1) * extra);
-    }
+    double amplitude = m(1);
+    if (k_all != 0) amplitude = family_.latent ? 1 : m(1) / m(k_all);  // DeepSeek's files have mscale = mscale_all_dim
+    if (amplitude != m(1) || extra != 1) values_["attention_factor"] = format_double(amplitude * extra);
     if (k_all != 0) values_["mscale_all_dim"] = format_double(k_all);
     if (k_all != 0 && family_.latent) values_["softmax_mscale"] = "on";
     if (const auto mix = file_.real(prefix_ + "scaling.yarn_ext_factor"); mix && *mix != 1) {
-      warnings_.push_back(
-          fmt::format("{}: {}scaling.yarn_ext_factor = {} is not used", file_.where(), prefix_, format_double(*mix)));
+      warn(fmt::format("{}scaling.yarn_ext_factor = {} is not used", prefix_, format_double(*mix)));
     }
     lcpp_values_ = values_;
+    read_makers_amplitude(extra);
     read_yarn_ramp(spec);
+  }
+
+  void warn(const std::string& text) { warnings_.push_back(file_.where() + ": " + text); }
+
+  /// The attention_factor of the maker's configuration.
+  void read_makers_amplitude(double extra) {
+    const std::string key = prefix_ + "scaling.yarn_attn_factor";
+    const auto value = file_.real(key);
+    if (!value) return;
+    if (!(*value > 0) || !std::isfinite(*value)) file_.fail(key, fmt::format("= {} must be above 0", *value));
+    values_["attention_factor"] = format_double(*value * extra);
+    differences_.push_back(fmt::format("strict multiplies cosine and sine by {} as {} says, lcpp does not read it",
+                                       format_double(*value), key));
   }
 
   /// llama.cpp always rounds the ramp, and reads its ends for few architectures.

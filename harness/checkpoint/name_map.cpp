@@ -224,6 +224,13 @@ const NameMap& gguf_style_names() {
                                  {"attention.o", "attn_output"},
                                  {"attention.q_norm", "attn_q_norm"},
                                  {"attention.k_norm", "attn_k_norm"},
+                                 {"attention.sinks", "attn_sinks.weight"},
+                                 {"attention.q_a", "attn_q_a"},
+                                 {"attention.q_a_norm", "attn_q_a_norm"},
+                                 {"attention.q_b", "attn_q_b"},
+                                 {"attention.kv_a", "attn_kv_a_mqa"},
+                                 {"attention.kv_a_norm", "attn_kv_a_norm"},
+                                 {"attention.kv_b", "attn_kv_b"},
                                  {"attention_post_norm", "post_attention_norm"},
                                  {"mlp_norm", "ffn_norm"},
                                  {"mlp.gate", "ffn_gate"},
@@ -231,15 +238,26 @@ const NameMap& gguf_style_names() {
                                  {"mlp.down", "ffn_down"},
                                  {"mlp_post_norm", "post_ffw_norm"},
                                  {"mlp.router", "ffn_gate_inp"},
-                                 {"mlp.experts.#.gate.weight", "ffn_gate_exps.weight"},
-                                 {"mlp.experts.#.up.weight", "ffn_up_exps.weight"},
-                                 {"mlp.experts.#.down.weight", "ffn_down_exps.weight"}},
+                                 {"mlp.router_correction", "exp_probs_b.bias"},
+                                 {"mlp.experts.#.gate", "ffn_gate_exps"},
+                                 {"mlp.experts.#.up", "ffn_up_exps"},
+                                 {"mlp.experts.#.down", "ffn_down_exps"},
+                                 {"mlp.shared.gate", "ffn_gate_shexp"},
+                                 {"mlp.shared.up", "ffn_up_shexp"},
+                                 {"mlp.shared.down", "ffn_down_shexp"}},
                                 {{"token_embedding", "token_embd.weight"},
                                  {"embedding_norm", "token_embd_norm"},
                                  {"position_embedding", "position_embd.weight"},
                                  {"final_norm", "output_norm"},
                                  {"head", "output"}},
                                 false};
+  return names;
+}
+
+NameMap with_fused_qkv(NameMap names) {
+  names.layers = with_names(names.layers, {{"attention.q", "attn_qkv", Packing::kQkv},
+                                           {"attention.k", "attn_qkv", Packing::kQkv},
+                                           {"attention.v", "attn_qkv", Packing::kQkv}});
   return names;
 }
 
@@ -269,6 +287,23 @@ NameMap latent_expert_names() {
                                            {"attention.kv_a_norm", "self_attn.kv_a_layernorm"},
                                            {"attention.kv_b", "self_attn.kv_b_proj"}});
   return names;
+}
+
+void split_latent_values(const DecoderConfig& config, std::vector<TensorRule>& rules) {
+  for (TensorRule& rule : rules) {
+    const std::size_t at = rule.stored.find("attn_kv_b.weight");
+    if (at == std::string::npos) continue;
+    const LayerSpec& layer = config.layers.front();
+    const std::int64_t heads = layer.n_heads, rank = layer.latent->kv_rank, d_value = layer.latent->d_value;
+    const std::int64_t d_nope = layer.d_head - layer.latent->d_rope;
+    const std::string stem = rule.stored.substr(0, at);
+    // Keys of a head stand transposed: [heads, rank, d_nope].
+    TensorRule keys{rule.canonical, stem + "attn_k_b.weight", {heads * d_nope, rank}, {heads, rank, d_nope}};
+    keys.view = {0, d_nope, rank * d_nope, 1, d_nope};
+    TensorRule values{rule.canonical, stem + "attn_v_b.weight", {heads * d_value, rank}, {heads, d_value, rank}};
+    values.view = {0, d_value, d_value * rank, rank, 1};
+    rule.parts = {std::move(keys), std::move(values)};
+  }
 }
 
 void read_view(const TensorRule& rule, std::int64_t row_begin, std::int64_t row_end, const ElementReader& read,

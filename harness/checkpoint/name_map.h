@@ -28,8 +28,10 @@ struct TensorRule {
   std::string stored;               ///< name in the file
   std::vector<std::int64_t> shape;  ///< of the canonical tensor
   std::vector<std::int64_t> stored_shape;
-  TensorView view;
+  TensorView view = {};
   float added = 0;  ///< to every value
+  /// Not empty: rows come in turns from these, view.group_rows of each, and nothing stands under the name above.
+  std::vector<TensorRule> parts = {};
 };
 
 /// How the canonical tensors that have the same stored name share it.
@@ -72,6 +74,11 @@ std::vector<StoredName> with_names(std::vector<StoredName> base, const std::vect
 /// The names that most of Hugging Face's decoders share, after Llama's, and those of most GGUF files.
 const NameMap& llama_style_names();
 const NameMap& gguf_style_names();
+/// GGUF names of a file that holds queries, keys and values of a layer in one tensor.
+NameMap with_fused_qkv(NameMap names);
+/// The rules for "attn_kv_b" of a GGUF file that holds its keys and values apart, as llama.cpp writes them since 2025:
+/// attn_k_b [heads, rank, d_nope] and attn_v_b [heads, d_value, rank].
+void split_latent_values(const DecoderConfig& config, std::vector<TensorRule>& rules);
 /// Hugging Face's names of Gemma 2 and 3: four norms a layer, stored less one.
 NameMap gemma_style_names();
 /// Hugging Face's names of DeepSeek-V2 and V3: latent attention, a router, experts and shared ones.

@@ -78,6 +78,7 @@ int run_logits(const Arguments& arguments) {
   const checkpoint::DecoderConfig config =
       apply_position_settings(checkpoint->config(), arguments.all("set"), n_tokens);
   const auto weights = engine::load_weights(*checkpoint, options);
+  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
   const engine::ProbeResult probe = engine::probe_logits(weights, config, options, ids);
   nlohmann::ordered_json json;
   json["ids"] = ids;

@@ -306,6 +306,9 @@ void RunSession::load(SessionModel& model, const std::string& dtype, ProgressLin
   engine::EngineOptions options = engine_options_;
   options.dtype = dtype;
   model.weights[dtype] = engine::load_weights(*model.checkpoint, options);
+  if (model.weights.size() == 1) {
+    for (const std::string& warning : model.declared.warnings) line.note("warning: " + warning);
+  }
 }
 
 checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& variant, std::int64_t length_tokens) const {

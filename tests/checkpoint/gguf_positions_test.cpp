@@ -84,7 +84,7 @@ TEST_CASE("gguf positions: windows by list, by number, and where nothing uses th
                                 .uint32("gpt-oss.attention.sliding_window", 128)
                                 .uint32_list("gpt-oss.attention.sliding_window_pattern", {1})),
                  "has 1 entries for 8 layers"));
-  const DecoderConfig unused = resolve_gguf(metadata("llama").uint32("llama.attention.sliding_window", 4096));
+  const DecoderConfig unused = resolve_gguf(metadata("qwen2").uint32("qwen2.attention.sliding_window", 4096));
   CHECK_FALSE(unused.layers[0].window.has_value());
   CHECK(contains(unused.warnings.at(0), "sliding_window = 4096 is not used"));
 }

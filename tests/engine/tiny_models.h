@@ -53,6 +53,7 @@ class RandomCheckpoint : public checkpoint::Checkpoint {
   const checkpoint::DecoderConfig& config() const override { return config_; }
   const std::vector<checkpoint::TensorInfo>& tensors() const override { return tensors_; }
   void read_float32(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const override;
+  bool has_tokenizer() const override { return false; }
   std::unique_ptr<text::Tokenizer> make_tokenizer() const override { return nullptr; }
   std::optional<text::ChatTemplate> chat_template() const override { return std::nullopt; }
   std::string fingerprint() const override { return "0123"; }

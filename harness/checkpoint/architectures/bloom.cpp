@@ -1,4 +1,5 @@
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -15,6 +16,14 @@ DecoderConfig bloom_from_json(const JsonObject& file) {
   decoder.config.activation = Activation::kGeluTanh;
   decoder.config.embedding_norm = true;
   return decoder.finish();
+}
+
+DecoderConfig bloom_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  config.gated_mlp = false;
+  config.activation = Activation::kGeluTanh;
+  config.embedding_norm = true;
+  return config;
 }
 
 NameMap bloom_json_names(const DecoderConfig&) {
@@ -34,14 +43,21 @@ NameMap bloom_json_names(const DecoderConfig&) {
           false};
 }
 
+NameMap bloom_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::bloom_entry() {
   ArchitectureEntry entry{};
   entry.name = "bloom";
+  entry.gguf_name = "bloom";
   entry.summary = "ALiBi, a norm after the embedding, fused per head (BLOOM).";
   entry.config_from_json = &bloom_from_json;
+  entry.config_from_gguf = &bloom_from_gguf;
   entry.json_names = &bloom_json_names;
+  entry.gguf_names = &bloom_gguf_names;
   return entry;
 }
 

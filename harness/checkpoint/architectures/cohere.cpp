@@ -20,7 +20,7 @@ DecoderConfig cohere_from_gguf(const GgufFile& file) {
   DecoderConfig config = read_gguf_decoder(file);
   config.norm = NormKind::kLayer;
   config.parallel_residual = config.shared_norm = true;
-  config.logit_multiplier = file.real("command-r.logit_scale").value_or(1);
+  config.logit_multiplier = required_gguf_positive(file, "command-r.logit_scale");
   return config;
 }
 
@@ -43,6 +43,7 @@ ArchitectureEntry families::cohere_entry() {
   entry.config_from_gguf = &cohere_from_gguf;
   entry.json_names = &cohere_json_names;
   entry.gguf_names = &cohere_gguf_names;
+  entry.gguf_keys = {"logit_scale"};
   return entry;
 }
 

@@ -19,7 +19,7 @@ DecoderConfig cohere2_from_gguf(const GgufFile& file) {
   DecoderConfig config = read_gguf_decoder(file);
   config.norm = NormKind::kLayer;
   config.parallel_residual = config.shared_norm = true;
-  config.logit_multiplier = file.real("cohere2.logit_scale").value_or(1);
+  config.logit_multiplier = required_gguf_positive(file, "cohere2.logit_scale");
   return config;
 }
 
@@ -42,6 +42,7 @@ ArchitectureEntry families::cohere2_entry() {
   entry.config_from_gguf = &cohere2_from_gguf;
   entry.json_names = &cohere2_json_names;
   entry.gguf_names = &cohere2_gguf_names;
+  entry.gguf_keys = {"logit_scale"};
   return entry;
 }
 

@@ -1,4 +1,9 @@
+#include <cstdint>
+#include <string>
+
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
+#include "harness/checkpoint/gguf_positions.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -39,8 +44,43 @@ DecoderConfig deepseek_v2_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+/// V3 and R1 go by the same name.
+DecoderConfig deepseek_v2_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  const auto count = [&](const char* key, std::int64_t low, std::int64_t high) {
+    return required_gguf_integer(file, std::string("deepseek2.") + key, low, high);
+  };
+  LatentSpec latent;
+  latent.q_rank = file.integer("deepseek2.attention.q_lora_rank").value_or(0);
+  latent.kv_rank = count("attention.kv_lora_rank", 1, 1 << 20);
+  const bool apart = file.integer("deepseek2.attention.value_length_mla").has_value();
+  latent.d_value = count(apart ? "attention.value_length_mla" : "attention.value_length", 1, 1 << 20);
+  for (LayerSpec& layer : config.layers) {
+    latent.d_rope = layer.position.rotary_dim;
+    layer.n_kv_heads = layer.n_heads;  // the file counts the one that all share
+    layer.latent = latent;
+  }
+  MoeSpec moe;
+  moe.n_groups = file.integer("deepseek2.expert_group_count") ? count("expert_group_count", 1, 1 << 16) : 1;
+  moe.n_chosen_groups = moe.n_groups > 1 ? count("expert_group_used_count", 1, moe.n_groups) : 1;
+  moe.d_ff_shared = file.integer("deepseek2.expert_shared_count").value_or(0) *
+                    count("expert_feed_forward_length", 1, std::int64_t{1} << 28);
+  add_gguf_experts(file, moe, {file.integer("deepseek2.leading_dense_block_count").value_or(0), 1}, config);
+  for (LayerSpec& layer : config.layers) {
+    if (!layer.moe) continue;
+    if (layer.moe->n_experts % moe.n_groups != 0)
+      file.fail("deepseek2.expert_group_count", "does not divide deepseek2.expert_count");
+    layer.moe->group_best = layer.moe->router == RouterKind::kSigmoid ? 2 : 1;  // V3 sums two, V2 takes the best
+  }
+  return config;
+}
+
 NameMap deepseek_v2_json_names(const DecoderConfig&) {
   return latent_expert_names();
+}
+
+NameMap deepseek_v2_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
 }
 
 }  // namespace
@@ -48,9 +88,14 @@ NameMap deepseek_v2_json_names(const DecoderConfig&) {
 ArchitectureEntry families::deepseek_v2_entry() {
   ArchitectureEntry entry{};
   entry.name = "deepseek_v2";
-  entry.summary = "Keys and values from a latent vector, experts in groups, YaRN (DeepSeek-V2).";
+  entry.gguf_name = "deepseek2";
+  entry.summary = "Keys and values from a latent vector, experts in groups, YaRN (DeepSeek-V2; as GGUF V3 and R1 too).";
   entry.config_from_json = &deepseek_v2_from_json;
+  entry.config_from_gguf = &deepseek_v2_from_gguf;
   entry.json_names = &deepseek_v2_json_names;
+  entry.gguf_names = &deepseek_v2_gguf_names;
+  entry.gguf_keys = gguf_expert_keys({"attention.kv_lora_rank", "attention.q_lora_rank", "expert_group_count",
+                                      "expert_group_used_count", "expert_shared_count", "leading_dense_block_count"});
   return entry;
 }
 

@@ -1,4 +1,5 @@
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -22,6 +23,22 @@ DecoderConfig falcon_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+/// Falcon 7B, 40B and 180B. Whether a model has ALiBi and sequential blocks, no key says: the small Falcon-RW, which
+/// does, also has biases.
+DecoderConfig falcon_from_gguf(const GgufFile& file) {
+  if (file.find_tensor("blk.0.attn_qkv.bias") != nullptr) {
+    file.fail("blk.0.attn_qkv.bias",
+              "is there: Falcon-RW has ALiBi, which no GGUF key says and this build does not support from GGUF; load "
+              "its safetensors");
+  }
+  DecoderConfig config = read_gguf_decoder(file);
+  config.gated_mlp = false;
+  config.activation = Activation::kGelu;
+  config.parallel_residual = true;
+  config.shared_norm = file.find_tensor("blk.0.attn_norm_2.weight") == nullptr;
+  return config;
+}
+
 NameMap falcon_json_names(const DecoderConfig& config) {
   // A fused projection is one group for every key-value head; with a single head, or all in one, that is q, then k,
   // then v. Two norms have names of their own in parallel blocks.
@@ -41,14 +58,24 @@ NameMap falcon_json_names(const DecoderConfig& config) {
           false};
 }
 
+NameMap falcon_gguf_names(const DecoderConfig& config) {
+  NameMap names = gguf_style_names();
+  if (config.shared_norm) return names;
+  names.layers = with_names(names.layers, {{"attention_norm", "attn_norm_2"}, {"mlp_norm", "attn_norm"}});
+  return names;
+}
+
 }  // namespace
 
 ArchitectureEntry families::falcon_entry() {
   ArchitectureEntry entry{};
   entry.name = "falcon";
+  entry.gguf_name = "falcon";
   entry.summary = "One key-value head or a few, attention and MLP side by side, RoPE or ALiBi (Falcon).";
   entry.config_from_json = &falcon_from_json;
+  entry.config_from_gguf = &falcon_from_gguf;
   entry.json_names = &falcon_json_names;
+  entry.gguf_names = &falcon_gguf_names;
   return entry;
 }
 

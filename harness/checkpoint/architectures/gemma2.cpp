@@ -51,6 +51,7 @@ ArchitectureEntry families::gemma2_entry() {
   entry.config_from_gguf = &gemma2_from_gguf;
   entry.json_names = &gemma2_json_names;
   entry.gguf_names = &gemma2_gguf_names;
+  entry.gguf_keys = {"attn_logit_softcapping", "final_logit_softcapping"};
   return entry;
 }
 

@@ -50,6 +50,7 @@ ArchitectureEntry families::gemma3_text_entry() {
   entry.config_from_gguf = &gemma3_text_from_gguf;
   entry.json_names = &gemma3_text_json_names;
   entry.gguf_names = &gemma3_text_gguf_names;
+  entry.gguf_keys = {"final_logit_softcapping"};
   return entry;
 }
 

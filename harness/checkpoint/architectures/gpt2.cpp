@@ -41,11 +41,7 @@ NameMap gpt2_json_names(const DecoderConfig&) {
 }
 
 NameMap gpt2_gguf_names(const DecoderConfig&) {
-  NameMap names = gguf_style_names();
-  names.layers = with_names(names.layers, {{"attention.q", "attn_qkv", Packing::kQkv},
-                                           {"attention.k", "attn_qkv", Packing::kQkv},
-                                           {"attention.v", "attn_qkv", Packing::kQkv}});
-  return names;
+  return gguf_style_names();
 }
 
 }  // namespace

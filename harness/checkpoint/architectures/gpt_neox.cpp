@@ -1,4 +1,7 @@
+#include <cstdint>
+
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -14,6 +17,15 @@ DecoderConfig gpt_neox_from_json(const JsonObject& file) {
   decoder.config.mlp_bias = true;
   decoder.config.parallel_residual = decoder.flag("use_parallel_residual", true);
   return decoder.finish();
+}
+
+DecoderConfig gpt_neox_from_gguf(const GgufFile& file) {
+  constexpr std::int64_t kLayersOf20B = 44;  // the one with the approximate GELU; Pythia and its kin have the exact one
+  DecoderConfig config = read_gguf_decoder(file);
+  config.gated_mlp = false;
+  config.activation = config.n_layers() == kLayersOf20B ? Activation::kGeluTanh : Activation::kGelu;
+  config.parallel_residual = file.flag("gptneox.use_parallel_residual").value_or(true);
+  return config;
 }
 
 NameMap gpt_neox_json_names(const DecoderConfig&) {
@@ -32,14 +44,22 @@ NameMap gpt_neox_json_names(const DecoderConfig&) {
           false};
 }
 
+NameMap gpt_neox_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::gpt_neox_entry() {
   ArchitectureEntry entry{};
   entry.name = "gpt_neox";
+  entry.gguf_name = "gptneox";
   entry.summary = "Partial RoPE, attention and MLP side by side with a norm each, fused per head (Pythia, GPT-NeoX).";
   entry.config_from_json = &gpt_neox_from_json;
+  entry.config_from_gguf = &gpt_neox_from_gguf;
   entry.json_names = &gpt_neox_json_names;
+  entry.gguf_names = &gpt_neox_gguf_names;
+  entry.gguf_keys = {"use_parallel_residual"};
   return entry;
 }
 

@@ -1,4 +1,8 @@
+#include <cstdint>
+
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
+#include "harness/checkpoint/gguf_positions.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -22,6 +26,17 @@ DecoderConfig gpt_oss_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig gpt_oss_from_gguf(const GgufFile& file) {
+  required_gguf_integer(file, "gpt-oss.attention.sliding_window", 1, std::int64_t{1} << 40);
+  DecoderConfig config = read_gguf_decoder(file);
+  MoeSpec moe;
+  moe.router = RouterKind::kTopThenSoftmax;
+  moe.clamp = 7;  // swiglu_limit of all published sizes; there is no key
+  add_gguf_experts(file, moe, {}, config);
+  for (LayerSpec& layer : config.layers) layer.sinks = true;
+  return config;
+}
+
 NameMap gpt_oss_json_names(const DecoderConfig&) {
   NameMap names = llama_style_names();
   constexpr Packing kPair = Packing::kGateUpAlternating;
@@ -37,14 +52,24 @@ NameMap gpt_oss_json_names(const DecoderConfig&) {
   return names;
 }
 
+NameMap gpt_oss_gguf_names(const DecoderConfig&) {
+  NameMap names = gguf_style_names();
+  names.layers = with_names(names.layers, {{"mlp_norm", "post_attention_norm"}});
+  return names;
+}
+
 }  // namespace
 
 ArchitectureEntry families::gpt_oss_entry() {
   ArchitectureEntry entry{};
   entry.name = "gpt_oss";
+  entry.gguf_name = "gpt-oss";
   entry.summary = "Attention sinks, every other layer sliding, clamped experts with biases (gpt-oss).";
   entry.config_from_json = &gpt_oss_from_json;
+  entry.config_from_gguf = &gpt_oss_from_gguf;
   entry.json_names = &gpt_oss_json_names;
+  entry.gguf_names = &gpt_oss_gguf_names;
+  entry.gguf_keys = gguf_expert_keys();
   return entry;
 }
 

@@ -17,7 +17,6 @@ DecoderConfig granite_from_json(const JsonObject& file) {
 }
 
 DecoderConfig granite_from_gguf(const GgufFile& file) {
-  refuse_gguf_key(file, "granite.expert_count");
   DecoderConfig config = read_gguf_decoder(file);
   config.embedding_multiplier = file.real("granite.embedding_scale").value_or(1);
   config.residual_multiplier = file.real("granite.residual_scale").value_or(1);
@@ -44,6 +43,7 @@ ArchitectureEntry families::granite_entry() {
   entry.config_from_gguf = &granite_from_gguf;
   entry.json_names = &granite_json_names;
   entry.gguf_names = &granite_gguf_names;
+  entry.gguf_keys = {"embedding_scale", "logit_scale", "residual_scale"};
   return entry;
 }
 

@@ -1,4 +1,3 @@
-
 #include "harness/checkpoint/architecture.h"
 #include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
@@ -16,7 +15,9 @@ DecoderConfig llama_from_json(const JsonObject& file) {
 /// The converter permutes the rows of q and k so that pairs stand side by side; they are used as they are.
 DecoderConfig llama_from_gguf(const GgufFile& file) {
   DecoderConfig config = read_gguf_decoder(file);
-  read_gguf_experts(file, "feed_forward_length", config);  // Mixtral goes by this name
+  MoeSpec moe;  // Mixtral goes by this name
+  moe.renormalise = true;
+  add_gguf_experts(file, moe, {}, config);
   return config;
 }
 
@@ -33,11 +34,14 @@ NameMap llama_gguf_names(const DecoderConfig&) {
 ArchitectureEntry families::llama_entry() {
   ArchitectureEntry entry{};
   entry.name = entry.gguf_name = "llama";
-  entry.summary = "RMSNorm, SwiGLU, grouped heads, RoPE on every layer (Llama 1-3, CodeLlama, SmolLM2, TinyLlama, Yi).";
+  entry.summary =
+      "RMSNorm, SwiGLU, grouped heads, RoPE on every layer (Llama 1-3, CodeLlama, SmolLM2, TinyLlama, Yi; as GGUF "
+      "Mistral too).";
   entry.config_from_json = &llama_from_json;
   entry.config_from_gguf = &llama_from_gguf;
   entry.json_names = &llama_json_names;
   entry.gguf_names = &llama_gguf_names;
+  entry.gguf_keys = gguf_expert_keys();
   return entry;
 }
 

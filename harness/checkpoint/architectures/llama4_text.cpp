@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
+#include "harness/checkpoint/gguf_positions.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -30,6 +32,21 @@ DecoderConfig llama4_text_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig llama4_text_from_gguf(const GgufFile& file) {
+  constexpr std::int64_t kExpertsWithoutNorm = 128;  // Maverick, the only one whose queries and keys have no norm
+  if (file.integer("llama4.attention.sliding_window") == 0)
+    file.fail("llama4.attention.sliding_window", "= 0 stands for attention without chunks, which is not supported");
+  DecoderConfig config = read_gguf_decoder(file);
+  if (file.integer("llama4.expert_count") != kExpertsWithoutNorm) config.qk_norm = QkNorm::kUnit;
+  for (LayerSpec& layer : config.layers) layer.qk_norm = layer.position.rotary_dim > 0;
+  MoeSpec moe;
+  moe.router = RouterKind::kSigmoidOnInput;
+  moe.d_ff_shared = required_gguf_integer(file, "llama4.expert_feed_forward_length", 1, std::int64_t{1} << 28);
+  const std::int64_t step = required_gguf_integer(file, "llama4.interleave_moe_layer_step", 1, 1 << 20);
+  add_gguf_experts(file, moe, {0, step}, config);
+  return config;
+}
+
 NameMap llama4_text_json_names(const DecoderConfig&) {
   NameMap names = llama_style_names();
   names.layers = with_names(names.layers,
@@ -46,14 +63,22 @@ NameMap llama4_text_json_names(const DecoderConfig&) {
   return names;
 }
 
+NameMap llama4_text_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::llama4_text_entry() {
   ArchitectureEntry entry{};
   entry.name = "llama4_text";
+  entry.gguf_name = "llama4";
   entry.summary = "Chunked attention where it rotates, experts that scale their input, a query temperature (Llama 4).";
   entry.config_from_json = &llama4_text_from_json;
+  entry.config_from_gguf = &llama4_text_from_gguf;
   entry.json_names = &llama4_text_json_names;
+  entry.gguf_names = &llama4_text_gguf_names;
+  entry.gguf_keys = gguf_expert_keys({"interleave_moe_layer_step"});
   return entry;
 }
 

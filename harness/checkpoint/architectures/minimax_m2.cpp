@@ -1,4 +1,5 @@
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -18,6 +19,16 @@ DecoderConfig minimax_m2_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig minimax_m2_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  config.qk_norm = QkNorm::kWhole;
+  MoeSpec moe;
+  moe.router = RouterKind::kSigmoid;
+  moe.renormalise = true;
+  add_gguf_experts(file, moe, {}, config);
+  return config;
+}
+
 NameMap minimax_m2_json_names(const DecoderConfig&) {
   NameMap names = llama_style_names();
   names.layers = with_names(names.layers, {{"mlp.router", "block_sparse_moe.gate"},
@@ -28,14 +39,22 @@ NameMap minimax_m2_json_names(const DecoderConfig&) {
   return names;
 }
 
+NameMap minimax_m2_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::minimax_m2_entry() {
   ArchitectureEntry entry{};
   entry.name = "minimax_m2";
+  entry.gguf_name = "minimax-m2";
   entry.summary = "Partial RoPE, norms over the whole of queries and keys, a sigmoid router (MiniMax-M2).";
   entry.config_from_json = &minimax_m2_from_json;
+  entry.config_from_gguf = &minimax_m2_from_gguf;
   entry.json_names = &minimax_m2_json_names;
+  entry.gguf_names = &minimax_m2_gguf_names;
+  entry.gguf_keys = gguf_expert_keys();
   return entry;
 }
 

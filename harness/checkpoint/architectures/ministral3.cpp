@@ -11,8 +11,6 @@ DecoderConfig ministral3_from_json(const JsonObject& file) {
 }
 
 DecoderConfig ministral3_from_gguf(const GgufFile& file) {
-  refuse_gguf_key(file, "mistral3.attention.temperature_scale");
-  refuse_gguf_key(file, "mistral3.expert_count");
   return read_gguf_decoder(file);
 }
 

@@ -1,4 +1,5 @@
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -25,6 +26,17 @@ DecoderConfig mpt_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig mpt_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  if (config.qk_norm != QkNorm::kNone)
+    file.fail("blk.0.attn_q_norm.weight",
+              "is there: norms of queries and keys are not supported for this architecture");
+  config.gated_mlp = false;
+  config.activation = Activation::kGelu;
+  config.qkv_clip = file.real("mpt.attention.clamp_kqv").value_or(0);
+  return config;
+}
+
 NameMap mpt_json_names(const DecoderConfig&) {
   return {"transformer.blocks.",
           {{"attention_norm", "norm_1"},
@@ -39,14 +51,22 @@ NameMap mpt_json_names(const DecoderConfig&) {
           false};
 }
 
+NameMap mpt_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::mpt_entry() {
   ArchitectureEntry entry{};
   entry.name = "mpt";
+  entry.gguf_name = "mpt";
   entry.summary = "ALiBi, no biases at all (MPT).";
   entry.config_from_json = &mpt_from_json;
+  entry.config_from_gguf = &mpt_from_gguf;
   entry.json_names = &mpt_json_names;
+  entry.gguf_names = &mpt_gguf_names;
+  entry.gguf_keys = {"attention.clamp_kqv"};
   return entry;
 }
 

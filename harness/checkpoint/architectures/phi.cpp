@@ -1,4 +1,5 @@
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -17,6 +18,14 @@ DecoderConfig phi_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig phi_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  config.gated_mlp = false;
+  config.activation = Activation::kGeluTanh;
+  config.parallel_residual = config.shared_norm = true;
+  return config;
+}
+
 NameMap phi_json_names(const DecoderConfig&) {
   NameMap names = llama_style_names();
   names.layers = with_names(names.layers, {{"attention.o", "self_attn.dense"},
@@ -28,14 +37,21 @@ NameMap phi_json_names(const DecoderConfig&) {
   return names;
 }
 
+NameMap phi_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::phi_entry() {
   ArchitectureEntry entry{};
   entry.name = "phi";
+  entry.gguf_name = "phi2";
   entry.summary = "Attention and MLP side by side on one norm, partial RoPE, biases, a head with bias (Phi-1, Phi-2).";
   entry.config_from_json = &phi_from_json;
+  entry.config_from_gguf = &phi_from_gguf;
   entry.json_names = &phi_json_names;
+  entry.gguf_names = &phi_gguf_names;
   return entry;
 }
 

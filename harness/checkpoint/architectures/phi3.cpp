@@ -26,11 +26,8 @@ NameMap phi3_json_names(const DecoderConfig&) {
 
 NameMap phi3_gguf_names(const DecoderConfig&) {
   NameMap names = gguf_style_names();
-  names.layers = with_names(names.layers, {{"attention.q", "attn_qkv", Packing::kQkv},
-                                           {"attention.k", "attn_qkv", Packing::kQkv},
-                                           {"attention.v", "attn_qkv", Packing::kQkv},
-                                           {"mlp.gate", "ffn_up", Packing::kGateUp},
-                                           {"mlp.up", "ffn_up", Packing::kGateUp}});
+  names.layers =
+      with_names(names.layers, {{"mlp.gate", "ffn_up", Packing::kGateUp}, {"mlp.up", "ffn_up", Packing::kGateUp}});
   return names;
 }
 

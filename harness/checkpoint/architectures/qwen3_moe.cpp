@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "harness/checkpoint/architecture.h"
+#include "harness/checkpoint/gguf_config.h"
 #include "harness/checkpoint/hf_config.h"
 
 namespace fathom::checkpoint {
@@ -26,6 +27,14 @@ DecoderConfig qwen3_moe_from_json(const JsonObject& file) {
   return decoder.finish();
 }
 
+DecoderConfig qwen3_moe_from_gguf(const GgufFile& file) {
+  DecoderConfig config = read_gguf_decoder(file);
+  MoeSpec moe;
+  moe.renormalise = true;
+  add_gguf_experts(file, moe, {}, config);
+  return config;
+}
+
 NameMap qwen3_moe_json_names(const DecoderConfig&) {
   NameMap names = llama_style_names();
   names.layers = with_names(names.layers, {{"mlp.router", "mlp.gate"},
@@ -35,14 +44,22 @@ NameMap qwen3_moe_json_names(const DecoderConfig&) {
   return names;
 }
 
+NameMap qwen3_moe_gguf_names(const DecoderConfig&) {
+  return gguf_style_names();
+}
+
 }  // namespace
 
 ArchitectureEntry families::qwen3_moe_entry() {
   ArchitectureEntry entry{};
   entry.name = "qwen3_moe";
+  entry.gguf_name = "qwen3moe";
   entry.summary = "Qwen 3 with a mixture of experts (Qwen3-30B-A3B).";
   entry.config_from_json = &qwen3_moe_from_json;
+  entry.config_from_gguf = &qwen3_moe_from_gguf;
   entry.json_names = &qwen3_moe_json_names;
+  entry.gguf_names = &qwen3_moe_gguf_names;
+  entry.gguf_keys = gguf_expert_keys();
   return entry;
 }
 

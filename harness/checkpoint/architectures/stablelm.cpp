@@ -16,8 +16,12 @@ DecoderConfig stablelm_from_json(const JsonObject& file) {
 }
 
 DecoderConfig stablelm_from_gguf(const GgufFile& file) {
-  refuse_gguf_key(file, "stablelm.use_parallel_residual");
-  return read_gguf_decoder(file);
+  DecoderConfig config = read_gguf_decoder(file);
+  if (config.qk_norm != QkNorm::kNone)
+    file.fail("blk.0.attn_q_norm.weight", "is there: norms of single heads are not supported for this architecture");
+  // Converters wrote use_parallel_residual = true for models that are not; llama.cpp goes by the tensor as well.
+  config.parallel_residual = config.shared_norm = file.find_tensor("blk.0.ffn_norm.weight") == nullptr;
+  return config;
 }
 
 NameMap stablelm_json_names(const DecoderConfig&) {
@@ -39,6 +43,7 @@ ArchitectureEntry families::stablelm_entry() {
   entry.config_from_gguf = &stablelm_from_gguf;
   entry.json_names = &stablelm_json_names;
   entry.gguf_names = &stablelm_gguf_names;
+  entry.gguf_keys = {"use_parallel_residual"};
   return entry;
 }
 
