@@ -1,19 +1,17 @@
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "harness/checkpoint/checkpoint.h"
+#include "harness/cli/bench_load.h"
+#include "harness/cli/bench_requests.h"
 #include "harness/cli/command_entries.h"
 #include "harness/cli/console.h"
+#include "harness/cli/measured_apart.h"
 #include "harness/cli/position_settings.h"
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
@@ -28,22 +26,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kLongestLength = INT64_C(1) << 20;
 constexpr std::int64_t kThreeRoundsUpTo = 2048;
-
-std::vector<std::int64_t> bench_lengths(const Arguments& arguments, const char* fallback) {
-  std::vector<std::int64_t> lengths;
-  for (const std::string& part : split_list(arguments.get_or("lengths", fallback))) {
-    const auto length = parse_int(part);
-    if (!length || *length < 1 || *length > kLongestLength) {
-      throw ConfigError(fmt::format("bench: --lengths holds '{}'; lengths are token counts in 1..{}, as in 1024,4096",
-                                    part, kLongestLength));
-    }
-    lengths.push_back(*length);
-  }
-  if (lengths.empty()) throw ConfigError("bench: --lengths is empty; give token counts, as in 1024,4096");
-  return lengths;
-}
 
 double seconds_of(lm::LanguageModel& model, const lm::Request& request, int rounds) {
   double best = std::numeric_limits<double>::infinity();
@@ -54,15 +37,6 @@ double seconds_of(lm::LanguageModel& model, const lm::Request& request, int roun
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
-}
-
-/// Any ids do: time does not depend on them. No id stops, so that the answer has its whole length.
-lm::Request drawn_request(std::int64_t length, std::int64_t vocab_size) {
-  lm::Request request;
-  for (std::int64_t i = 0; i < length; ++i) {
-    request.prompt.push_back(static_cast<TokenId>(i * 7919 % std::min<std::int64_t>(vocab_size, 40000)));
-  }
-  return request;
 }
 
 struct SpeedQuestion {
@@ -98,59 +72,9 @@ ordered_json measure_speed(const SpeedQuestion& question) {
           {"peak_rss_bytes", peak_rss_bytes()}};
 }
 
-std::string read_all(int descriptor) {
-  std::string bytes;
-  std::array<char, 4096> buffer{};
-  for (ssize_t n = 0; (n = read(descriptor, buffer.data(), buffer.size())) != 0;) {
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw ModelError("bench: cannot read what the measuring process says");
-    bytes.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-  return bytes;
-}
-
-void write_all(int descriptor, const std::string& bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = write(descriptor, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno != EINTR) return;  // the parent has gone; nobody is left to tell
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
-}
-
-/// What the child does: an answer, or the message of a failure.
-std::string measured_or_error(const SpeedQuestion& question) {
-  try {
-    return measure_speed(question).dump();
-  } catch (const std::exception& failure) {
-    return ordered_json{{"error", failure.what()}}.dump();
-  }
-}
-
-/// In a process of its own, so that peak memory is that of one length and one dtype.
 ordered_json measure_apart(const SpeedQuestion& question) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) throw ModelError("bench: cannot make a pipe");
-  const pid_t child = fork();
-  if (child < 0) throw ModelError("bench: cannot start a process to measure in");
-  if (child == 0) {
-    close(ends[0]);
-    write_all(ends[1], measured_or_error(question));
-    std::_Exit(0);
-  }
-  close(ends[1]);
-  const std::string answer = read_all(ends[0]);
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  const ordered_json json = ordered_json::parse(answer, nullptr, false);
-  if (json.is_discarded()) {
-    throw ModelError(
-        fmt::format("bench: measuring {} {} at {} tokens ended without an answer (status {}); is the "
-                    "memory enough for this length?",
-                    question.model, question.dtype, question.length, status));
-  }
-  if (json.contains("error")) throw ModelError(json.at("error").get<std::string>());
-  return json;
+  const std::string what = fmt::format("{} {} at {} tokens", question.model, question.dtype, question.length);
+  return ordered_json::parse(measured_apart([&] { return measure_speed(question).dump(); }, what));
 }
 
 std::string mebibytes(const ordered_json& bytes) {
@@ -263,7 +187,7 @@ ordered_json layer_cost_table(const Arguments& arguments) {
 }
 
 int bench_layers(const Arguments& arguments) {
-  for (const char* option : {"dtype", "decode", "set"}) {
+  for (const char* option : {"dtype", "decode", "load", "set"}) {
     if (arguments.has(option)) throw ConfigError(fmt::format("bench: --{} needs a MODEL", option));
   }
   const ordered_json rows = layer_cost_table(arguments);
@@ -281,6 +205,12 @@ int bench_layers(const Arguments& arguments) {
 
 int run_bench(const Arguments& arguments) {
   if (!arguments.has("MODEL")) return bench_layers(arguments);
+  if (arguments.has("load")) {
+    for (const char* option : {"decode", "positions"}) {
+      if (arguments.has(option)) throw ConfigError(fmt::format("bench: --{} does not go with --load", option));
+    }
+    return bench_load(arguments);
+  }
   if (arguments.has("positions")) {
     throw ConfigError(
         "bench: --positions compares single layers and needs no MODEL; a model's own are changed by --set");
@@ -295,14 +225,17 @@ CommandEntry entries::bench_entry() {
       "bench",
       "speed and memory: prefill and decode of a model, or an attention layer by position scheme",
       "With MODEL: tokens a second and peak memory by length and dtype, each measured in a process of its own,\n"
-      "best of three rounds up to 2048 tokens. Without: time and memory of one attention layer of every scheme and\n"
-      "remap beside that of nope.",
+      "best of three rounds up to 2048 tokens; with --load the time from the start of the program to the first token\n"
+      "and the memory that reading the weights takes. Without: time and memory of one attention layer of every scheme\n"
+      "and remap beside that of nope.",
       {"fathom bench SmolLM2-135M-Instruct.Q4_1.gguf --lengths 512,8192 --dtype float32,bf16",
        "fathom bench SmolLM2-135M-Instruct.Q4_1.gguf --set remap=self_extend --json",
+       "fathom bench SmolLM2-135M-Instruct.Q4_1.gguf --load --dtype float32,bf16",
        "fathom bench --positions rope,alibi,cope --lengths 1024,16384"},
       {{"MODEL", ".gguf file or checkpoint folder", PositionalSpec::Need::kOptional}},
-      {{"lengths", "LIST", "token counts (default 512,2048,8192; of layers 1024,4096,16384)", {}},
+      {{"lengths", "LIST", "token counts (default 512,2048,8192; with --load 512; of layers 1024,4096,16384)", {}},
        {"dtype", "LIST", "auto (default), float32, bf16", {}},
+       {"load", "", "measure the load of the model and its first token", {}},
        {"decode", "N", "tokens decoded after the prompt (default 16)", {}},
        {"positions", "LIST", "schemes of `fathom list positions` (default: all, and the remaps)", {}},
        {"set",

@@ -106,6 +106,13 @@ std::shared_ptr<const LoadedWeights> load_weights(const checkpoint::Checkpoint& 
   return weights;
 }
 
+std::int64_t weight_bytes(const LoadedWeights& weights) {
+  std::int64_t total = 0;
+  for (const auto& item : weights.model->named_parameters())
+    total += item.value().numel() * static_cast<std::int64_t>(item.value().element_size());
+  return total;
+}
+
 std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const LoadedWeights> weights,
                                                        const checkpoint::DecoderConfig& config,
                                                        const EngineOptions& options) {

@@ -66,3 +66,28 @@ TEST_CASE("cli: bench of a checkpoint gives a row for every length and dtype", "
   CHECK(missing.exit_code != 0);
   CHECK(contains(missing.err, "no_such_model"));
 }
+
+TEST_CASE("cli: bench --load tells time to the first token and memory while the weights are read", "[cli][bench]") {
+  FATHOM_NEEDS_SHARED("fixtures/tiny/llama/config.json");
+  const ProcessResult result = Workspace().run({"bench", fathom::test::shared_path("fixtures/tiny/llama"), "--load",
+                                                "--lengths", "16,32", "--threads", "1", "--json"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  const json rows = json::parse(result.out);
+  REQUIRE(rows.size() == 2);
+  for (const json& row : rows) {
+    double total = 0;
+    for (const char* part : {"start_seconds", "open_seconds", "load_seconds", "first_token_seconds"}) {
+      CHECK(row.at(part).get<double>() >= 0);
+      total += row.at(part).get<double>();
+    }
+    CHECK_THAT(row.at("total_seconds").get<double>(), Catch::Matchers::WithinAbs(total, 1e-9));
+    CHECK(row.at("weight_bytes").get<std::int64_t>() == 125152);  // float32 tensors of the fixture
+    CHECK(row.at("peak_load_bytes").get<double>() >= row.at("rss_before_bytes").get<double>());
+    CHECK(row.at("peak_rss_bytes").get<double>() >= row.at("peak_load_bytes").get<double>());
+    CHECK(row.contains("load_times_weights"));
+  }
+  const ProcessResult both = Workspace().run({"bench", "some_model", "--load", "--decode", "4"});
+  CHECK(both.exit_code == 2);
+  CHECK(contains(both.err, "--decode does not go with --load"));
+}
