@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tests/engine/fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/shared_dir.h"
+#include "tests/support/temp_folder.h"
 
 using namespace fathom;          // NOLINT
 using namespace fathom::engine;  // NOLINT
@@ -107,4 +109,26 @@ TEST_CASE("architectures: three checkpoints that come with the tests", "[engine]
     check_greedy(fixture);
     check_batching(fixture);
   }
+}
+
+TEST_CASE("architectures: the configuration in version 4's spelling gives the same logits", "[engine][parity]") {
+  FATHOM_NEEDS_SHARED("fixtures/tiny/INDEX.md");
+  const std::string root = test::shared_path("fixtures/tiny/");
+  int run = 0;
+  for (const std::string& name : test::fixture_names(root)) {
+    const std::string folder = root + name;
+    if (!std::filesystem::exists(folder + "/config_v4.json")) continue;
+    INFO("fixture " << name);
+    const test::TempFolder copy;
+    for (const char* file : {"model.safetensors", "expected.json"})
+      std::filesystem::create_symlink(std::filesystem::absolute(folder + "/" + file), copy.file(file));
+    std::filesystem::create_symlink(std::filesystem::absolute(folder + "/config_v4.json"), copy.file("config.json"));
+    try {
+      check_numbers(test::Fixture(copy.path().string()));
+    } catch (const Error& error) {
+      FAIL_CHECK(error.what());
+    }
+    ++run;
+  }
+  CHECK(run >= 38);
 }
