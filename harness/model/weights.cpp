@@ -16,9 +16,12 @@
 namespace fathom::model {
 namespace {
 
-constexpr std::int64_t kBlockValues = 1 << 22;  // 16 MB of float32 at a time
+constexpr std::int64_t kBlockValues = 1 << 20;  // 4 MB of float32 at a time
 
-void load_parameter(torch::Tensor& parameter, const std::string& name, const checkpoint::Checkpoint& source) {
+/// \param values  room for float32 rows on their way to another type: one for all tensors, because the allocator keeps
+/// blocks of many sizes, which a load in bf16 showed as a third more memory than the weights.
+void load_parameter(torch::Tensor& parameter, const std::string& name, const checkpoint::Checkpoint& source,
+                    std::vector<float>& values) {
   // A vector counts as one row, as Checkpoint::read_float32 has it for its first dimension: rows are its elements.
   const std::int64_t rows = parameter.dim() == 0 ? 1 : parameter.size(0);
   const std::int64_t width = rows == 0 ? 0 : parameter.numel() / rows;
@@ -30,9 +33,9 @@ void load_parameter(torch::Tensor& parameter, const std::string& name, const che
       source.read_float32(name, begin, end, target.data_ptr<float>());
       continue;
     }
-    torch::Tensor values = at::empty(target.sizes(), torch::kFloat32);
-    source.read_float32(name, begin, end, values.data_ptr<float>());
-    target.copy_(values);
+    values.resize(std::max(values.size(), static_cast<std::size_t>(target.numel())));
+    source.read_float32(name, begin, end, values.data());
+    target.copy_(at::from_blob(values.data(), target.sizes(), torch::kFloat32));
   }
 }
 
@@ -54,11 +57,12 @@ void load_weights(DecoderLm& model, const checkpoint::Checkpoint& checkpoint) {
                                    fmt::join(info.shape, ", "), fmt::join(expected, ", ")));
     }
   }
+  std::vector<float> values;
   for (const auto& item : parameters) {
     if (found.count(item.key()) == 0)
       throw ModelError(fmt::format("model: the checkpoint lacks the tensor '{}'", item.key()));
     torch::Tensor parameter = item.value();
-    load_parameter(parameter, item.key(), checkpoint);
+    load_parameter(parameter, item.key(), checkpoint, values);
   }
 }
 

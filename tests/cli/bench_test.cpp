@@ -82,7 +82,7 @@ TEST_CASE("cli: bench --load tells time to the first token and memory while the 
       total += row.at(part).get<double>();
     }
     CHECK_THAT(row.at("total_seconds").get<double>(), Catch::Matchers::WithinAbs(total, 1e-9));
-    CHECK(row.at("weight_bytes").get<std::int64_t>() == 125152);  // float32 tensors of the fixture
+    CHECK(row.at("weight_bytes").get<std::int64_t>() == 123520);  // the data of its safetensors
     CHECK(row.at("peak_load_bytes").get<double>() >= row.at("rss_before_bytes").get<double>());
     CHECK(row.at("peak_rss_bytes").get<double>() >= row.at("peak_load_bytes").get<double>());
     CHECK(row.contains("load_times_weights"));
