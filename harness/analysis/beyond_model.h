@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/analysis/run_summary.h"
+#include "harness/analysis/score_point.h"
 #include "harness/store/result_reader.h"
 
 namespace fathom::analysis {

@@ -150,7 +150,8 @@ class TaskJoiner {
         add_pair(baseline_[i], candidate_[k]);
       } else {
         ++count(baseline_[i].outcome).n_other_question;
-        if (!out_.other_question) out_.other_question = {baseline_[i].result_id, candidate_[c].result_id};
+        if (!out_.other_question)
+          out_.other_question = {baseline_[i].outcome.result_id, candidate_[c].outcome.result_id};
       }
     }
     b = b_last;
@@ -169,7 +170,7 @@ class TaskJoiner {
     } else {
       ++counted.n_shared;
       out_.rows.push_back({task_, before.outcome.length_tokens, before.outcome.depth_bp, before.outcome.index,
-                           *before.outcome.value, *now.outcome.value, before.result_id, now.result_id});
+                           *before.outcome.value, *now.outcome.value, before.outcome.result_id, now.outcome.result_id});
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "harness/core/error.h"
 #include "harness/core/stats.h"
+#include "harness/core/text_util.h"
 
 namespace fathom::analysis {
 namespace {
@@ -36,7 +37,21 @@ struct ScoreTable {
   std::vector<bool> scored;
   std::vector<TaskTable> tasks;
   std::vector<std::string> notes;
+  std::map<std::int64_t, std::set<std::string>> why_unscored;  // by length, each reason once
 };
+
+std::string gap_note(std::int64_t length_tokens) {
+  return fmt::format("gap at {}", length_tokens);
+}
+
+/// Notes on gaps say why there is no score: "gap at 512 (vt: no results)".
+void explain_gaps(const ScoreTable& table, std::vector<std::string>& notes) {
+  for (const auto& [length, reasons] : table.why_unscored) {
+    const auto note = std::find(notes.begin(), notes.end(), gap_note(length));
+    if (note == notes.end()) continue;
+    *note += " (" + join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ") + ")";
+  }
+}
 
 bool has_values(const LengthScores& scores) {
   return std::any_of(scores.by_sample.begin(), scores.by_sample.end(),
@@ -47,13 +62,15 @@ bool has_values(const LengthScores& scores) {
 ScoreTable choose_lengths(const std::vector<std::vector<LengthScores>>& tasks) {
   std::map<std::int64_t, std::size_t> n_tasks_with;
   std::set<std::int64_t> unscored;
+  ScoreTable table;
   for (const auto& task : tasks) {
     for (const LengthScores& scores : task) {
       ++n_tasks_with[scores.length_tokens];
-      if (!scores.scored || !has_values(scores)) unscored.insert(scores.length_tokens);
+      if (scores.scored && has_values(scores)) continue;
+      unscored.insert(scores.length_tokens);
+      if (!scores.why_unscored.empty()) table.why_unscored[scores.length_tokens].insert(scores.why_unscored);
     }
   }
-  ScoreTable table;
   for (const auto& [length, n_with] : n_tasks_with) {
     if (n_with < tasks.size()) {
       table.notes.push_back(fmt::format("{} left out: not every task can be built there", length));
@@ -234,7 +251,7 @@ EffectiveValue effective_context(std::vector<LengthPoint> points, double thresho
     if (!point.score) {
       open = false;
       all_pass = false;
-      out.notes.push_back(fmt::format("gap at {}", point.length_tokens));
+      out.notes.push_back(gap_note(point.length_tokens));
       continue;
     }
     if (passes(*point.score, threshold, rule)) {
@@ -318,6 +335,7 @@ EffectiveContext estimate_effective_context(const std::vector<std::vector<Length
   out.relative = rules.relative;
   out.base_score = rules.base_score;
   for (EffectiveValue* value : {&out.absolute, &out.relative}) {
+    explain_gaps(table, value->notes);
     value->notes.insert(value->notes.end(), table.notes.begin(), table.notes.end());
   }
   add_weighted_means(table, scores, out);

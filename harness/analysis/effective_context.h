@@ -24,7 +24,7 @@ struct EffectiveValue {
   std::optional<std::int64_t> next_tested;    ///< first tested length after the value
   std::optional<std::int64_t> plain_maximum;  ///< longest passing length, whatever failed before it
   std::optional<std::int64_t> first_tested;   ///< what "<FIRST" prints
-  std::vector<std::string> notes;             ///< "gap at 512", "not monotone"
+  std::vector<std::string> notes;             ///< "gap at 512", with the reason where it is known; "not monotone"
 };
 
 enum class PassRule { kAtLeast, kGreater };
@@ -49,6 +49,7 @@ struct LengthScores {
   std::int64_t length_tokens = 0;
   std::vector<std::vector<double>> by_sample;  ///< [n_samples][values of that sample], 0..1
   bool scored = true;                          ///< false: cell missing or more than 1 % of its samples not ok
+  std::string why_unscored = {};               ///< said in the note on the gap; may be empty
 };
 
 struct RuleSettings {

@@ -7,26 +7,15 @@
 #include <set>
 
 #include "harness/analysis/beyond_model.h"
+#include "harness/analysis/grouped_scores.h"
 #include "harness/analysis/kept_summary.h"
 #include "harness/config/sweep.h"
-#include "harness/core/error.h"
-#include "harness/core/stats.h"
 
 namespace fathom::analysis {
 namespace {
 
-/// A length with more failed samples than this share is unscored (specification 4.1).
-constexpr double kMaxFailedShare = 0.01;
-/// Below this number of fractional scores the number is shown instead of an interval (specification 5.1).
-constexpr std::int64_t kMinBootstrapValues = 20;
 /// Misses a page can hold.
 constexpr std::size_t kMaxMisses = 1500;
-
-using OutcomeRange = std::pair<std::size_t, std::size_t>;  // [begin, end) into the outcomes
-
-bool is_scored(const store::OutcomeRow& row) {
-  return row.status == eval::SampleStatus::kOk && row.value.has_value();
-}
 
 std::string summary_task_label(const store::TaskInfo& info) {
   return info.variant == "balanced" ? info.name : info.name + "@" + info.variant;
@@ -40,130 +29,6 @@ std::vector<TaskLabel> label_tasks(const std::vector<store::TaskInfo>& infos) {
     std::string label = summary_task_label(info);
     if (n_with_label[label] > 1) label += fmt::format(" v{}", info.version);
     out.push_back({info, label});
-  }
-  return out;
-}
-
-/// How much less the values of one length say than as many independent ones (Kish 1965, section 5.4): variance of the
-/// mean with samples as clusters over the binomial one. At least 1; 1 where all values are equal.
-double design_effect(const std::vector<std::vector<double>>& by_sample) {
-  double total = 0;
-  double n_values = 0;
-  double n_samples = 0;
-  for (const auto& values : by_sample) {
-    for (const double value : values) total += value;
-    n_values += static_cast<double>(values.size());
-    n_samples += values.empty() ? 0 : 1;
-  }
-  const double centre = n_values > 0 ? total / n_values : 0;
-  if (n_samples < 2 || centre <= 0 || centre >= 1) return 1;
-  double squares = 0;
-  for (const auto& values : by_sample) {
-    double residual = 0;
-    for (const double value : values) residual += value - centre;
-    squares += residual * residual;
-  }
-  const double clustered = squares / (n_values * n_values) * n_samples / (n_samples - 1);
-  return std::max(1.0, clustered / (centre * (1 - centre) / n_values));
-}
-
-double design_effect_of_curve(const std::vector<LengthScores>& lengths) {
-  double largest = 1;
-  for (const LengthScores& scores : lengths) largest = std::max(largest, design_effect(scores.by_sample));
-  return largest;
-}
-
-/// Wilson with a number of values that need not be whole: both are rounded down to stay on the safe side.
-Interval certain_interval(double mean, double n_independent) {
-  const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(n_independent));
-  return wilson_interval(mean >= 1 ? static_cast<double>(n) : 0.0, n);
-}
-
-/// What the interval of one point must know of the others.
-struct CurveFacts {
-  bool fractional = false;   ///< the task has scores between 0 and 1, so that a 1 is no success of a coin
-  double design_effect = 1;  ///< largest of the curve
-};
-
-/// Mean and interval of scores grouped by sample; `bootstrap` holds the interval of the resampling, in percent.
-ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const LengthScore* bootstrap,
-                       const CurveFacts& facts) {
-  ScorePoint point;
-  double sum = 0;
-  bool one_each = true;
-  for (const auto& values : by_sample) {
-    if (values.empty()) continue;
-    ++point.n_samples;
-    one_each = one_each && values.size() == 1;
-    for (const double value : values) {
-      ++point.n_values;
-      sum += value;
-    }
-  }
-  if (point.n_values == 0) return point;
-  point.mean = sum / static_cast<double>(point.n_values);
-  point.n_independent = static_cast<double>(point.n_values) / facts.design_effect;
-  const bool all_equal = *point.mean == 0 || *point.mean == 1;
-  const bool enough = !facts.fractional || point.n_values >= kMinBootstrapValues;
-  std::optional<Interval> interval;
-  if (!facts.fractional && one_each) {
-    interval = wilson_interval(sum, point.n_samples);
-    point.estimator = Estimator::kWilson;
-  } else if (all_equal && enough) {
-    interval = certain_interval(*point.mean, point.n_independent);
-    point.estimator = Estimator::kWilsonClustered;
-  } else if (point.n_values >= kMinBootstrapValues && bootstrap != nullptr && bootstrap->low) {
-    interval = Interval{*bootstrap->low / 100, *bootstrap->high / 100};
-    point.estimator = Estimator::kBootstrap;
-  }
-  if (interval) {
-    point.low = interval->low;
-    point.high = interval->high;
-  }
-  return point;
-}
-
-const LengthScore* find_length(const EffectiveContext& effective, std::int64_t length_tokens) {
-  for (const LengthScore& point : effective.curve) {
-    if (point.length_tokens == length_tokens) return &point;
-  }
-  return nullptr;
-}
-
-/// Scores of one (variant, task) grouped by length and sample, failures counted.
-struct GroupedScores {
-  std::vector<LengthScores> lengths;              // shortest first
-  std::map<std::int64_t, std::int64_t> n_failed;  // by length
-  std::int64_t n_values = 0;
-  std::int64_t n_all_failed = 0;
-};
-
-GroupedScores group_scores(const std::vector<store::OutcomeRow>& outcomes, OutcomeRange range) {
-  std::map<std::int64_t, std::size_t> place_of_index;
-  for (std::size_t i = range.first; i < range.second; ++i) place_of_index.emplace(outcomes[i].index, 0);
-  std::size_t n_places = 0;
-  for (auto& [index, place] : place_of_index) place = n_places++;
-
-  GroupedScores out;
-  for (std::size_t i = range.first; i < range.second; ++i) {
-    const store::OutcomeRow& row = outcomes[i];
-    if (out.lengths.empty() || out.lengths.back().length_tokens != row.length_tokens) {
-      out.lengths.push_back({row.length_tokens, std::vector<std::vector<double>>(n_places), true});
-      out.n_failed[row.length_tokens] = 0;
-    }
-    if (is_scored(row)) {
-      out.lengths.back().by_sample[place_of_index.at(row.index)].push_back(*row.value);
-      ++out.n_values;
-    } else {
-      ++out.n_failed[row.length_tokens];
-      ++out.n_all_failed;
-    }
-  }
-  for (LengthScores& scores : out.lengths) {
-    std::size_t n_values = 0;
-    for (const auto& values : scores.by_sample) n_values += values.size();
-    const auto n_failed = static_cast<double>(out.n_failed.at(scores.length_tokens));
-    scores.scored = n_failed <= kMaxFailedShare * (static_cast<double>(n_values) + n_failed);
   }
   return out;
 }
@@ -253,11 +118,15 @@ class RunSummariser {
 
   void find_ranges() {
     fractional_.assign(summary_.tasks.size(), false);
+    OutcomeRange* range = nullptr;
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const auto place = std::make_pair(outcomes_[i].variant, outcomes_[i].task);
-      ranges_.emplace(place, OutcomeRange{i, i}).first->second.second = i + 1;
-      const auto& value = outcomes_[i].value;
-      if (value && *value != 0 && *value != 1) fractional_[static_cast<std::size_t>(outcomes_[i].task)] = true;
+      const store::OutcomeRow& row = outcomes_[i];
+      // Rows of one variant and task stand together.
+      if (i == 0 || row.variant != outcomes_[i - 1].variant || row.task != outcomes_[i - 1].task) {
+        range = &ranges_.emplace(std::make_pair(row.variant, row.task), OutcomeRange{i, i}).first->second;
+      }
+      range->second = i + 1;
+      if (row.value && *row.value != 0 && *row.value != 1) fractional_[static_cast<std::size_t>(row.task)] = true;
     }
   }
 
@@ -307,7 +176,7 @@ class RunSummariser {
   static void add_unbuilt_gaps(GroupedScores& group, const std::string& label, const UnbuiltLengths& missing) {
     for (const auto& [place, status] : missing) {
       if (place.first != label || status == eval::SampleStatus::kTooShort) continue;
-      group.lengths.push_back({place.second, {}, false});
+      group.lengths.push_back({place.second, {}, false, unscored_reason(status)});
     }
     std::sort(group.lengths.begin(), group.lengths.end(),
               [](const LengthScores& a, const LengthScores& b) { return a.length_tokens < b.length_tokens; });
@@ -388,6 +257,7 @@ class RunSummariser {
       for (const LengthScores& scores : groups[t].lengths) lengths.insert(scores.length_tokens);
     }
     std::vector<std::vector<LengthScores>> tasks;
+    std::vector<std::string> labels;
     double blind_guess = 0;
     for (const std::size_t t : mean_tasks_) {
       std::vector<LengthScores> scores = std::move(groups[t].lengths);
@@ -396,9 +266,10 @@ class RunSummariser {
             std::any_of(scores.begin(), scores.end(), [&](const LengthScores& s) { return s.length_tokens == length; });
         const auto place = missing.find({summary_.tasks[t].label, length});
         const bool too_short = place != missing.end() && place->second == eval::SampleStatus::kTooShort;
-        if (!there && !too_short) scores.push_back({length, {}, false});
+        if (!there && !too_short) scores.push_back({length, {}, false, "no results"});
       }
       tasks.push_back(std::move(scores));
+      labels.push_back(summary_.tasks[t].label);
       blind_guess += summary_.tasks[t].info.blind_guess / static_cast<double>(mean_tasks_.size());
     }
     std::vector<std::int64_t> tested;
@@ -409,47 +280,27 @@ class RunSummariser {
       });
       if (everywhere) tested.push_back(length);
     }
+    name_unscored_tasks(labels, tasks);
     variant.mean =
         estimate_effective_context(tasks, rule_settings(tested, variant.record, blind_guess), key_.child("mean"));
     for (const LengthScore& score : variant.mean.curve) variant.mean_curve.push_back(mean_point(variant, score));
   }
 
   ScorePoint mean_point(const VariantSummary& variant, const LengthScore& score) const {
-    ScorePoint point;
-    if (mean_tasks_.size() == 1) {
-      for (const ScorePoint& part : variant.tasks[mean_tasks_.front()].curve) {
-        if (part.length_tokens == score.length_tokens) point = part;  // its estimator included
-      }
-      return point;
-    }
-    point.length_tokens = score.length_tokens;
+    std::vector<ScorePoint> parts;
     for (const std::size_t t : mean_tasks_) {
       for (const ScorePoint& part : variant.tasks[t].curve) {
-        if (part.length_tokens != score.length_tokens) continue;
-        point.n_samples += part.n_samples;
-        point.n_values += part.n_values;
-        point.n_independent += part.n_independent;
-        point.n_failed += part.n_failed;
+        if (part.length_tokens == score.length_tokens) parts.push_back(part);
       }
     }
-    point.mean = score.score / 100;
-    const bool certain = *point.mean <= 0 || *point.mean >= 1;
-    if (certain) {
-      const Interval interval = certain_interval(*point.mean, point.n_independent);
-      point.low = interval.low;
-      point.high = interval.high;
-      point.estimator = Estimator::kWilsonClustered;
-    } else if (point.n_values >= kMinBootstrapValues && score.low) {
-      point.low = *score.low / 100;
-      point.high = *score.high / 100;
-      point.estimator = Estimator::kBootstrap;
-    }
-    return point;
+    // The mean over one task is that task, its estimator included.
+    if (mean_tasks_.size() == 1) return parts.empty() ? ScorePoint{} : parts.front();
+    return mean_score_point(score, parts);
   }
 
   void add_misses() {
     summary_.misses_per_cell = summary_.settings.max_misses_per_cell;
-    summary_.misses = results_.misses(run_, summary_.misses_per_cell);
+    summary_.misses = results_.misses(run_, outcomes_, summary_.misses_per_cell);
     while (summary_.misses.size() > kMaxMisses && summary_.misses_per_cell > 1) {
       --summary_.misses_per_cell;
       summary_.misses_thinned = true;
@@ -486,20 +337,6 @@ class RunSummariser {
 };
 
 }  // namespace
-
-std::string_view to_string(Estimator estimator) {
-  switch (estimator) {
-    case Estimator::kNone:
-      return "none";
-    case Estimator::kWilson:
-      return "wilson";
-    case Estimator::kWilsonClustered:
-      return "wilson_clustered";
-    case Estimator::kBootstrap:
-      return "bootstrap";
-  }
-  throw InvariantError("unknown Estimator");
-}
 
 SummarySettings summary_settings(const config::ReportSection& section) {
   SummarySettings settings;

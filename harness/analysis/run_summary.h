@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/analysis/effective_context.h"
+#include "harness/analysis/score_point.h"
 #include "harness/analysis/seed_groups.h"
 #include "harness/config/run_config.h"
 #include "harness/scoring/position_bins.h"
@@ -31,27 +31,6 @@ SummarySettings summary_settings(const config::ReportSection& section);
 /// two shortest tested, of a trained model among those it was trained on.
 std::vector<std::int64_t> base_lengths_of(const std::vector<std::int64_t>& tested, const eval::VariantRecord& record,
                                           const std::vector<std::string>& asked);
-
-enum class Estimator {
-  kNone,             ///< fractional scores of fewer than 20 values: the number is shown instead
-  kWilson,           ///< 0/1 scores, one a sample
-  kWilsonClustered,  ///< all values 0 or all 1, where resampling would claim certainty: Wilson with the number of
-                     ///< values over the largest design effect seen at the other lengths of the curve
-  kBootstrap         ///< samples resampled, each with its depths
-};
-std::string_view to_string(Estimator estimator);  // "none", "wilson", "wilson_clustered", "bootstrap"
-
-/// Mean score of a cell, or of a length with its depths pooled.
-struct ScorePoint {
-  std::int64_t length_tokens = 0;
-  std::optional<std::int32_t> depth_bp;   ///< nothing: depths pooled, or depth not swept
-  std::int64_t n_samples = 0;             ///< with a score
-  std::int64_t n_values = 0;              ///< scores: samples times depths
-  double n_independent = 0;               ///< values over the design effect of the curve
-  std::int64_t n_failed = 0;              ///< not ok, or without a score
-  std::optional<double> mean, low, high;  ///< 0..1; 95 % interval
-  Estimator estimator = Estimator::kNone;
-};
 
 /// One variant on one task.
 struct TaskResult {

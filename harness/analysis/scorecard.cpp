@@ -71,6 +71,7 @@ TheoryPrediction predict_reach(const TheoryInput& input) {
   out.wrapped_trained = rotation.wrapped_trained;
   out.seen_angles = seen_angles_reach(input);
   out.extrapolation = rotation.extrapolation;
+  out.critical_base = rotation.critical_base;
   if (rotation.first_negative) out.base_bound = static_cast<double>(*rotation.first_negative);
   return out;
 }

@@ -25,6 +25,8 @@ struct TheoryPrediction {
   /// Longest length at which no channel that completed no period in training turns farther than it did then.
   std::optional<double> seen_angles;
   std::optional<double> extrapolation;  ///< T_extra of Liu et al. 2023, theorem 4.2, of the list's own base
+  /// beta_0 of Liu et al. 2023, section 4.2, of the pretrained base for the tested length: a base, no tokens.
+  std::optional<double> critical_base;
   std::optional<double> base_bound;     ///< first m with B(m) < 0 of Xu et al. 2024
   std::optional<double> alibi_horizon;  ///< distance at which the mildest slope takes a thousandth
 };

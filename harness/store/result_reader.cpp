@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <tuple>
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/store/answer_rows.h"
 #include "harness/store/imported_reader.h"
 #include "harness/store/kept_rows.h"
-#include "harness/store/pairable_rows.h"
-#include "harness/store/reply_rows.h"
+#include "harness/store/outcome_rows.h"
+#include "harness/store/pooled_rows.h"
+#include "harness/store/sample_places.h"
 #include "harness/store/schema.h"
 #include "harness/store/sqlite.h"
 
@@ -32,56 +32,61 @@ task::TaskVariant stored_task_variant(std::string_view text) {
   throw StoreError(fmt::format("store: unknown task variant '{}'; known: balanced, ruler", text));
 }
 
-/// An outcome with what finds its texts again.
-struct KeyedOutcome {
-  OutcomeRow row;
-  std::int64_t result_id = 0;
-};
-
-auto outcome_order(const OutcomeRow& row) {
-  return std::make_tuple(row.variant, row.task, row.length_tokens, row.depth_bp, row.index);
-}
+/// What becomes of the write-ahead log when a reader closes: one that was not there before is its own.
+enum class LogAtEnd { kKeep, kRemove };
 
 class SqliteResultReader : public ResultReader {
  public:
-  explicit SqliteResultReader(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  SqliteResultReader(std::unique_ptr<Database> database, LogAtEnd log)
+      : database_(std::move(database)), places_(std::make_unique<SamplePlaces>(*database_)), log_(log) {}
+  ~SqliteResultReader() override {
+    const std::string path = database_->path();
+    places_.reset();
+    database_.reset();
+    if (log_ == LogAtEnd::kRemove) remove_idle_log(path);
+  }
 
   std::vector<std::string> run_names() const override;
   RunInfo run(const std::string& name) const override;
   std::vector<TaskInfo> tasks(const std::string& run) const override;
   std::vector<std::string> scorers(const std::string& run) const override;
-  std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer) const override;
+  std::vector<OutcomeRow> outcomes(const std::string& run, const std::string& scorer) const override {
+    return read_outcomes(scope(run), scorer);
+  }
   std::vector<PairableRow> pairable_rows(const std::string& run, const std::string& scorer) const override {
-    const std::int64_t id = run_id(run);
-    return read_pairable_rows(*database_, {id, task_indices(id), scorer});
+    return read_pairable_rows(scope(run), scorer);
   }
   KeptRun kept(const std::string& run) const override { return read_kept(*database_, run_id(run)); }
-  std::vector<ReplyRow> replies(const std::string& run) const override {
-    const std::int64_t id = run_id(run);
-    return read_replies(*database_, id, task_indices(id));
-  }
+  std::vector<ReplyRow> replies(const std::string& run) const override { return read_replies(scope(run)); }
   AnswerText answer(std::int64_t result_id) const override { return read_answer(*database_, result_id); }
   PromptText prompt(std::int64_t result_id) const override { return read_prompt(*database_, result_id); }
   std::map<std::string, std::vector<std::int64_t>> scorer_versions(const std::string& run) const override {
     return read_scorer_versions(*database_, run_id(run));
   }
   std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const override;
-  std::vector<MissRow> misses(const std::string& run, int max_per_cell) const override;
-  std::vector<ScoreMeanRow> score_means(const std::string& run) const override;
-  std::vector<ControlRow> controls(const std::string& run) const override;
-  std::vector<CostRow> costs(const std::string& run) const override;
+  std::vector<MissRow> misses(const std::string& run, const std::vector<OutcomeRow>& outcomes,
+                              int max_per_cell) const override {
+    return read_misses(*database_, outcomes, {variants(run_id(run)), tasks(run), max_per_cell});
+  }
+  std::vector<ScoreMeanRow> score_means(const std::string& run) const override { return read_score_means(scope(run)); }
+  std::vector<ControlRow> controls(const std::string& run) const override { return read_controls(scope(run)); }
+  std::vector<CostRow> costs(const std::string& run) const override {
+    return read_costs(scope(run), variants(run_id(run)));
+  }
   std::vector<GuessRow> guesses(const std::string& run) const override;
   std::vector<PositionBitsRow> position_bits(const std::string& run) const override;
   std::vector<ImportedSource> imports() const override { return read_imports(*database_); }
 
  private:
   std::int64_t run_id(const std::string& name) const;
+  RunScope scope(const std::string& run) const;
   std::map<std::int64_t, std::int32_t> task_indices(std::int64_t run_id) const;
   std::vector<std::pair<std::int64_t, TaskInfo>> task_rows(std::int64_t run_id) const;
   std::vector<eval::VariantRecord> variants(std::int64_t run_id) const;
-  std::vector<KeyedOutcome> keyed_outcomes(const std::string& run, const std::string& scorer) const;
 
   std::unique_ptr<Database> database_;
+  std::unique_ptr<SamplePlaces> places_;  // the reader's view of the database never changes, so they never do
+  LogAtEnd log_;
 };
 
 std::vector<std::string> SqliteResultReader::run_names() const {
@@ -99,6 +104,11 @@ std::int64_t SqliteResultReader::run_id(const std::string& name) const {
   std::string message = fmt::format("store: {} holds no run '{}'; ", database_->path(), name);
   if (const auto near = nearest_name(name, names)) message += "did you mean '" + *near + "'? ";
   throw StoreError(message + (names.empty() ? "it holds no runs" : "it holds: " + join(names, ", ")));
+}
+
+RunScope SqliteResultReader::scope(const std::string& run) const {
+  const std::int64_t id = run_id(run);
+  return {*database_, *places_, id, task_indices(id), read_run_variants(*database_, id)};
 }
 
 RunInfo SqliteResultReader::run(const std::string& name) const {
@@ -205,44 +215,6 @@ std::vector<std::string> SqliteResultReader::scorers(const std::string& run) con
   return out;
 }
 
-std::vector<KeyedOutcome> SqliteResultReader::keyed_outcomes(const std::string& run, const std::string& scorer) const {
-  const std::int64_t id = run_id(run);
-  const std::map<std::int64_t, std::int32_t> task_of_id = task_indices(id);
-  Statement select(*database_,
-                   "SELECT v.ordinal, s.task_id, s.length_tokens, s.depth_bp, s.sample_index, r.status, r.result_id, "
-                   "(SELECT value FROM score WHERE score.result_id = r.result_id AND scorer_id IN "
-                   "(SELECT scorer_id FROM scorer WHERE name = iif(?2 = '', t.metric, ?2))) "
-                   "FROM variant v CROSS JOIN result r INDEXED BY result_by_variant ON r.variant_id = v.variant_id "
-                   "CROSS JOIN sample s ON s.sample_id = r.sample_id CROSS JOIN task t ON t.task_id = s.task_id "
-                   "WHERE v.run_id = ?1 AND s.control = ''");
-  select.bind(0, id).bind(1, scorer);
-  std::vector<KeyedOutcome> out;
-  while (select.step()) {
-    KeyedOutcome outcome;
-    outcome.row.variant = static_cast<std::int32_t>(select.integer(0));
-    outcome.row.task = task_of_id.at(select.integer(1));
-    outcome.row.length_tokens = select.integer(2);
-    outcome.row.depth_bp = narrowed(select.optional_integer(3));
-    outcome.row.index = select.integer(4);
-    outcome.row.status = eval::parse_sample_status(select.text(5));
-    outcome.result_id = select.integer(6);
-    outcome.row.value = select.optional_real(7);
-    out.push_back(outcome);
-  }
-  std::sort(out.begin(), out.end(), [](const KeyedOutcome& a, const KeyedOutcome& b) {
-    return std::make_pair(outcome_order(a.row), a.result_id) < std::make_pair(outcome_order(b.row), b.result_id);
-  });
-  return out;
-}
-
-std::vector<OutcomeRow> SqliteResultReader::outcomes(const std::string& run, const std::string& scorer) const {
-  const std::vector<KeyedOutcome> keyed = keyed_outcomes(run, scorer);
-  std::vector<OutcomeRow> out;
-  out.reserve(keyed.size());
-  for (const KeyedOutcome& outcome : keyed) out.push_back(outcome.row);
-  return out;
-}
-
 std::vector<eval::CellRecord> SqliteResultReader::unbuilt_cells(const std::string& run) const {
   Statement select(*database_,
                    "SELECT v.name, task, task_variant, length_tokens, depth_bp, status, detail, smallest_length_tokens "
@@ -264,38 +236,6 @@ std::vector<eval::CellRecord> SqliteResultReader::unbuilt_cells(const std::strin
   return out;
 }
 
-std::vector<MissRow> SqliteResultReader::misses(const std::string& run, int max_per_cell) const {
-  const RunInfo info = this->run(run);
-  const std::vector<TaskInfo> task_infos = tasks(run);
-  std::vector<MissRow> out;
-  std::optional<OutcomeRow> cell;  // the cell being counted, index 0
-  int n_in_cell = 0;
-  for (const KeyedOutcome& outcome : keyed_outcomes(run, "")) {
-    const OutcomeRow& row = outcome.row;
-    if (row.status != eval::SampleStatus::kOk || !row.value || *row.value >= 1) continue;
-    OutcomeRow place = row;
-    place.index = 0;
-    if (!cell || outcome_order(*cell) != outcome_order(place)) {
-      cell = place;
-      n_in_cell = 0;
-    }
-    if (++n_in_cell > max_per_cell) continue;
-    const TaskInfo& task_info = task_infos[static_cast<std::size_t>(row.task)];
-    MissRow miss;
-    miss.variant = info.variants[static_cast<std::size_t>(row.variant)].name;
-    miss.task = task_info.variant == "balanced" ? task_info.name : task_info.name + "@" + task_info.variant;
-    miss.length_tokens = row.length_tokens;
-    miss.depth_bp = row.depth_bp;
-    miss.index = row.index;
-    AnswerText text = read_answer(*database_, outcome.result_id);
-    miss.prompt_tail = std::move(text.prompt_tail);
-    miss.expected = std::move(text.expected);
-    miss.reply = std::move(text.reply);
-    out.push_back(std::move(miss));
-  }
-  return out;
-}
-
 std::vector<PositionBitsRow> SqliteResultReader::position_bits(const std::string& run) const {
   const std::int64_t id = run_id(run);
   const auto tasks = task_rows(id);
@@ -313,83 +253,6 @@ std::vector<PositionBitsRow> SqliteResultReader::position_bits(const std::string
       out.push_back({static_cast<std::int32_t>(select.integer(0)), static_cast<std::int32_t>(t), select.integer(1),
                      std::string(select.text(2))});
     }
-  }
-  return out;
-}
-
-std::vector<ControlRow> SqliteResultReader::controls(const std::string& run) const {
-  const std::int64_t id = run_id(run);
-  const std::map<std::int64_t, std::int32_t> task_of_id = task_indices(id);
-  Statement select(
-      *database_,
-      "SELECT v.ordinal, s.task_id, s.control, s.length_tokens, count(value), avg(value) FROM variant v "
-      "JOIN result r ON r.variant_id = v.variant_id JOIN sample s USING (sample_id) JOIN task t USING (task_id) "
-      "JOIN score ON score.result_id = r.result_id JOIN scorer USING (scorer_id) WHERE v.run_id = ? "
-      "AND s.control <> '' AND r.status = 'ok' AND scorer.name = t.metric AND value IS NOT NULL "
-      "GROUP BY v.ordinal, t.name, t.variant, t.version, s.control, s.length_tokens "
-      "ORDER BY v.ordinal, t.name, t.variant, t.version, s.control, s.length_tokens");
-  select.bind(0, id);
-  std::vector<ControlRow> out;
-  while (select.step()) {
-    const auto task = task_of_id.find(select.integer(1));
-    if (task == task_of_id.end()) continue;  // a task of which controls ran and nothing else
-    ControlRow row;
-    row.variant = static_cast<std::int32_t>(select.integer(0));
-    row.task = task->second;
-    row.control = std::string(select.text(2));
-    row.length_tokens = select.integer(3);
-    row.n_samples = select.integer(4);
-    row.mean = select.real(5);
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
-std::vector<ScoreMeanRow> SqliteResultReader::score_means(const std::string& run) const {
-  const std::int64_t id = run_id(run);
-  const std::map<std::int64_t, std::int32_t> task_of_id = task_indices(id);
-  Statement select(*database_,
-                   "SELECT v.ordinal, s.task_id, scorer.name, s.length_tokens, count(value), avg(value) FROM variant v "
-                   "CROSS JOIN result r INDEXED BY result_by_variant ON r.variant_id = v.variant_id "
-                   "CROSS JOIN sample s ON s.sample_id = r.sample_id CROSS JOIN task t ON t.task_id = s.task_id "
-                   "CROSS JOIN score ON score.result_id = r.result_id JOIN scorer USING (scorer_id) WHERE v.run_id = ? "
-                   "AND s.control = '' AND r.status = 'ok' AND value IS NOT NULL "
-                   "GROUP BY scorer.name, t.name, t.variant, t.version, t.metric, v.ordinal, s.length_tokens "
-                   "ORDER BY scorer.name, t.name, t.variant, t.version, t.metric, v.ordinal, s.length_tokens");
-  select.bind(0, id);
-  std::vector<ScoreMeanRow> out;
-  while (select.step()) {
-    ScoreMeanRow row;
-    row.variant = static_cast<std::int32_t>(select.integer(0));
-    row.task = task_of_id.at(select.integer(1));
-    row.scorer = std::string(select.text(2));
-    row.length_tokens = select.integer(3);
-    row.n_samples = select.integer(4);
-    row.mean = select.real(5);
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
-std::vector<CostRow> SqliteResultReader::costs(const std::string& run) const {
-  Statement select(
-      *database_,
-      "SELECT v.name, s.length_tokens, count(*), sum(r.seconds), sum(s.prompt_tokens), sum(r.computed_tokens), "
-      "max(r.peak_rss_bytes) FROM variant v JOIN result r ON r.variant_id = v.variant_id JOIN sample s USING "
-      "(sample_id) "
-      "WHERE v.run_id = ? GROUP BY v.ordinal, s.length_tokens ORDER BY v.ordinal, s.length_tokens");
-  select.bind(0, run_id(run));
-  std::vector<CostRow> out;
-  while (select.step()) {
-    CostRow row;
-    row.variant = std::string(select.text(0));
-    row.length_tokens = select.integer(1);
-    row.n_samples = select.integer(2);
-    row.seconds = select.real(3);
-    row.prompt_tokens = select.integer(4);
-    row.computed_tokens = select.integer(5);
-    row.peak_rss_bytes = select.integer(6);
-    out.push_back(std::move(row));
   }
   return out;
 }
@@ -427,12 +290,13 @@ std::unique_ptr<ResultReader> open_reader(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     throw StoreError(fmt::format("store: {} is a folder; name the database file in it", path));
   }
+  const std::string log_path = path + "-wal";
+  LogAtEnd log = std::filesystem::exists(log_path, error) ? LogAtEnd::kKeep : LogAtEnd::kRemove;
   auto database = std::make_unique<Database>(OpenRequest{path, OpenMode::kReadOnly});
   int result = first_read_result(*database);
   if (needs_shared_memory(result)) {
     // A write-ahead log needs a small shared file beside the database. Where it cannot be made, nobody can be writing
     // either, and the file is complete unless a log was left behind.
-    const std::string log_path = path + "-wal";
     if (std::filesystem::exists(log_path, error) && std::filesystem::file_size(log_path, error) > 0) {
       throw StoreError(fmt::format(
           "store: {} has unfinished writes in {}, which can only be read where the folder may be written; copy "
@@ -440,11 +304,12 @@ std::unique_ptr<ResultReader> open_reader(const std::string& path) {
           path, log_path));
     }
     database = std::make_unique<Database>(OpenRequest{path, OpenMode::kImmutable});
+    log = LogAtEnd::kKeep;
     result = first_read_result(*database);
   }
   if (result != SQLITE_OK) database->fail(result, "cannot read");
   check_schema(*database);
-  return std::make_unique<SqliteResultReader>(std::move(database));
+  return std::make_unique<SqliteResultReader>(std::move(database), log);
 }
 
 }  // namespace fathom::store

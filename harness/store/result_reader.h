@@ -31,13 +31,13 @@ struct OutcomeRow {
   std::int64_t index = 0;                ///< sample number: the cluster
   eval::SampleStatus status = eval::SampleStatus::kOk;
   std::optional<double> value;  ///< the asked scorer's value
+  std::int64_t result_id = 0;   ///< for `answer`, `prompt` and `misses` of the same reader
 };
 
-/// An outcome with what pairs it with another run's, and what finds its texts again.
+/// An outcome with what pairs it with another run's.
 struct PairableRow {
   OutcomeRow outcome;
-  Hash128 address;             ///< of the sample: equal addresses are the same question, byte for byte
-  std::int64_t result_id = 0;  ///< for `answer` and `prompt` of the same reader
+  Hash128 address;  ///< of the sample: equal addresses are the same question, byte for byte
 };
 
 /// What one result was asked and said.
@@ -156,8 +156,9 @@ class ResultReader {
   /// In the order of variants, then task, length, depth.
   virtual std::vector<eval::CellRecord> unbuilt_cells(const std::string& run) const = 0;
   /// Samples whose main metric is below 1: the first of each (variant, task, length, depth), in the order of
-  /// `outcomes`.
-  virtual std::vector<MissRow> misses(const std::string& run, int max_per_cell) const = 0;
+  /// `outcomes`. \param outcomes  the run's rows of its tasks' main metrics.
+  virtual std::vector<MissRow> misses(const std::string& run, const std::vector<OutcomeRow>& outcomes,
+                                      int max_per_cell) const = 0;
   /// All scorers, the main metrics included, by scorer, task, variant and length.
   virtual std::vector<ScoreMeanRow> score_means(const std::string& run) const = 0;
   /// By variant, task, length.

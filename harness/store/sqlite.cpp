@@ -123,6 +123,15 @@ void Database::fail(int result_code, std::string_view doing) const {
       fmt::format("store: {} {}: {}{}{}", doing, path_, sqlite3_errmsg(handle_), fix.empty() ? "" : "; ", fix));
 }
 
+void remove_idle_log(const std::string& path) noexcept {
+  sqlite3* handle = nullptr;
+  // Closing does it, of a connection that may write, has read and is the last one; SQLite's locks see to that.
+  if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK) {
+    sqlite3_exec(handle, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  }
+  sqlite3_close(handle);
+}
+
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
   const int result = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);

@@ -63,6 +63,10 @@ class Database {
   std::map<std::string, std::unique_ptr<Statement>, std::less<>> prepared_;
 };
 
+/// Takes away the empty write-ahead log that a read-only connection leaves beside a database when it is the last to
+/// close. Does nothing where somebody else uses the file or it may not be written.
+void remove_idle_log(const std::string& path) noexcept;
+
 /// A prepared statement: bind, step, read, reset. Parameters and columns count from 0.
 class Statement {
  public:

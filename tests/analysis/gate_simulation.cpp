@@ -35,7 +35,6 @@ store::PairableRow row_at(std::int32_t task, std::int64_t length, std::optional<
   row.outcome.index = index;
   row.address = {static_cast<std::uint64_t>(task * 100000 + length),
                  static_cast<std::uint64_t>(index * 20000 + depth.value_or(-1))};
-  row.result_id = 0;
   return row;
 }
 

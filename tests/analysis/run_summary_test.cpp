@@ -172,6 +172,11 @@ TEST_CASE("run_summary: too short lengths are dropped, other unbuilt ones are ga
   CHECK(format_effective(summary.variants[0].tasks[1].effective.absolute) == "512");
   CHECK(format_effective(summary.variants[0].tasks[0].effective.absolute) == ">=1024");
   CHECK(summary.variants[0].unbuilt.size() == 2);
+  CHECK(summary.variants[0].tasks[1].effective.absolute.notes ==
+        std::vector<std::string>{"gap at 1024 (oom: out of memory)"});
+  CHECK(summary.variants[0].mean.absolute.notes ==
+        std::vector<std::string>{"gap at 1024 (vt: oom: out of memory)",
+                                 "128 left out: not every task can be built there"});
 
   // A later try that succeeds is no gap any more.
   run.put({"vt", 1024, std::nullopt}, 10, 10);
@@ -186,8 +191,28 @@ TEST_CASE("run_summary: a task without results at a length leaves the mean unsco
   run.put({"vt", 128, std::nullopt}, 10, 10);
   const RunSummary summary = run.summary();
   CHECK(format_effective(summary.variants[0].mean.absolute) == "128");
-  CHECK(summary.variants[0].mean.absolute.notes == std::vector<std::string>{"gap at 256"});
+  CHECK(summary.variants[0].mean.absolute.notes == std::vector<std::string>{"gap at 256 (vt: no results)"});
   CHECK(summary.variants[0].mean_curve.size() == 1);
+}
+
+TEST_CASE("run_summary: a gap says why, once where all tasks have the same reason", "[analysis][summary]") {
+  OneRun run;
+  for (const char* task : {"niah_single_2", "vt"}) {
+    run.put({task, 128, std::nullopt}, 10, 10);
+    std::vector<eval::SampleRecord> rows;
+    for (std::int64_t i = 0; i < 10; ++i) {
+      rows.push_back(test::made_up_sample("rope", {task, 256, std::nullopt}, i, std::nullopt));
+      rows.back().status = eval::SampleStatus::kNoPosition;
+    }
+    run.sink().put_batch(rows);
+  }
+  CHECK(run.summary().variants[0].mean.absolute.notes ==
+        std::vector<std::string>{"gap at 256 (no_position: the model's position table ends before)"});
+
+  run.put({"vt", 256, std::nullopt}, 9, 9);  // the tenth stays as it is
+  CHECK(run.summary().variants[0].mean.absolute.notes ==
+        std::vector<std::string>{"gap at 256 (niah_single_2: no_position: the model's position table ends before; vt: "
+                                 "1 of 10 no_position)"});
 }
 
 TEST_CASE("run_summary: the base of the relative rule lies within the trained length", "[analysis][summary]") {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "harness/core/error.h"
 #include "harness/store/result_reader.h"
@@ -258,14 +259,15 @@ TEST_CASE("result_store: misses show the end of the prompt in whole characters",
   }
   rows[8].status = eval::SampleStatus::kEngineError;
   sink->put_batch(rows);
-  const auto misses = store::open_reader(path)->misses("night", 5);
+  const auto reader = store::open_reader(path);
+  const auto misses = reader->misses("night", reader->outcomes("night"), 5);
   REQUIRE(misses.size() == 5);
   CHECK(misses[0].index == 1);
   CHECK(misses[0].expected == "1007919");
   CHECK(misses[0].prompt_tail.size() <= 240);
   CHECK(misses[0].prompt_tail.substr(0, 3) == "\xE6\xA8\xA1");
   CHECK(misses[0].prompt_tail.back() == '1');
-  CHECK(store::open_reader(path)->misses("night", 0).empty());
+  CHECK(reader->misses("night", reader->outcomes("night"), 0).empty());
 }
 
 TEST_CASE("result_store: controls are kept apart from the scores", "[store]") {
@@ -362,6 +364,28 @@ TEST_CASE("result_reader: it keeps its view while a run writes on", "[store]") {
   CHECK(store::open_reader(path)->outcomes("night").size() == 6);
 }
 
+TEST_CASE("result_reader: nothing is left beside a database that nobody writes", "[store]") {
+  const test::TempFolder folder;
+  const std::string path = folder.file("results.db");
+  const auto has_log = [&] { return std::filesystem::exists(path + "-wal") || std::filesystem::exists(path + "-shm"); };
+  begun_store(path)->put_batch(batch_of("rope", 0, 3));
+  CHECK_FALSE(has_log());
+  {
+    const auto reader = store::open_reader(path);
+    CHECK(store::open_reader(path)->outcomes("night").size() == 3);  // the other one is still reading
+    CHECK(reader->outcomes("night").size() == 3);
+  }
+  CHECK_FALSE(has_log());
+
+  // The log of a run that goes on is not touched.
+  auto sink = begun_store(path);
+  sink->put_batch(batch_of("rope", 3, 3));
+  CHECK(store::open_reader(path)->outcomes("night").size() == 6);
+  CHECK(has_log());
+  sink->put_batch(batch_of("rope", 6, 3));
+  CHECK(store::open_reader(path)->outcomes("night").size() == 9);
+}
+
 TEST_CASE("result_store: a hundred thousand rows are read in about a second", "[store][slow]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
@@ -372,7 +396,7 @@ TEST_CASE("result_store: a hundred thousand rows are read in about a second", "[
   const auto reader = store::open_reader(path);
   CHECK(reader->outcomes("night").size() == 100000);
   const auto read = std::chrono::steady_clock::now();
-  CHECK(reader->misses("night", 5).size() == 5);
+  CHECK(reader->misses("night", reader->outcomes("night"), 5).size() == 5);
   CHECK(reader->costs("night").size() == 1);
   const auto rest = std::chrono::steady_clock::now();
   const auto seconds = [](auto span) { return std::chrono::duration<double>(span).count(); };

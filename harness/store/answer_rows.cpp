@@ -1,10 +1,8 @@
-#include "harness/store/pairable_rows.h"
+#include "harness/store/answer_rows.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
-#include <tuple>
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
@@ -21,25 +19,6 @@ std::string text_tail(std::string_view text) {
   std::size_t begin = text.size() - kPromptTailBytes;
   while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80U) ++begin;
   return std::string(text.substr(begin));
-}
-
-std::optional<std::uint64_t> hex_digits(std::string_view digits) {
-  std::uint64_t value = 0;
-  for (const char c : digits) {
-    const bool decimal = c >= '0' && c <= '9';
-    if (!decimal && (c < 'a' || c > 'f')) return std::nullopt;
-    value = value * 16 + static_cast<std::uint64_t>(decimal ? c - '0' : c - 'a' + 10);
-  }
-  return value;
-}
-
-Hash128 parse_address(std::string_view text) {
-  const auto high = text.size() == 32 ? hex_digits(text.substr(0, 16)) : std::nullopt;
-  const auto low = text.size() == 32 ? hex_digits(text.substr(16)) : std::nullopt;
-  if (!high || !low) {
-    throw StoreError(fmt::format("store: sample address '{}' is not 32 hexadecimal digits; the row is damaged", text));
-  }
-  return {*high, *low};
 }
 
 /// Token ids are stored as little-endian 32-bit integers.
@@ -60,36 +39,36 @@ TokenIds parse_token_ids(std::string_view bytes) {
                                database.path(), result_id));
 }
 
+bool same_miss_cell(const OutcomeRow& a, const OutcomeRow& b) {
+  return a.variant == b.variant && a.task == b.task && a.length_tokens == b.length_tokens && a.depth_bp == b.depth_bp;
+}
+
 }  // namespace
 
-std::vector<PairableRow> read_pairable_rows(Database& database, const PairableQuery& query) {
-  Statement select(database,
-                   "SELECT v.ordinal, s.task_id, s.length_tokens, s.depth_bp, s.sample_index, r.status, r.result_id, "
-                   "(SELECT value FROM score WHERE score.result_id = r.result_id AND scorer_id IN "
-                   "(SELECT scorer_id FROM scorer WHERE name = iif(?2 = '', t.metric, ?2))), s.address "
-                   "FROM variant v CROSS JOIN result r INDEXED BY result_by_variant ON r.variant_id = v.variant_id "
-                   "CROSS JOIN sample s ON s.sample_id = r.sample_id CROSS JOIN task t ON t.task_id = s.task_id "
-                   "WHERE v.run_id = ?1 AND s.control = ''");
-  select.bind(0, query.run_id).bind(1, query.scorer);
-  std::vector<PairableRow> out;
-  while (select.step()) {
-    PairableRow row;
-    row.outcome.variant = static_cast<std::int32_t>(select.integer(0));
-    row.outcome.task = query.task_of_id.at(select.integer(1));
-    row.outcome.length_tokens = select.integer(2);
-    if (const auto depth = select.optional_integer(3)) row.outcome.depth_bp = static_cast<std::int32_t>(*depth);
-    row.outcome.index = select.integer(4);
-    row.outcome.status = eval::parse_sample_status(select.text(5));
-    row.result_id = select.integer(6);
-    row.outcome.value = select.optional_real(7);
-    row.address = parse_address(select.text(8));
-    out.push_back(row);
+std::vector<MissRow> read_misses(Database& database, const std::vector<OutcomeRow>& outcomes, const MissQuery& query) {
+  std::vector<MissRow> out;
+  const OutcomeRow* cell = nullptr;  // a row of the cell being counted
+  int n_in_cell = 0;
+  for (const OutcomeRow& row : outcomes) {
+    if (row.status != eval::SampleStatus::kOk || !row.value || *row.value >= 1) continue;
+    if (cell == nullptr || !same_miss_cell(*cell, row)) {
+      cell = &row;
+      n_in_cell = 0;
+    }
+    if (++n_in_cell > query.max_per_cell) continue;
+    const TaskInfo& task = query.tasks[static_cast<std::size_t>(row.task)];
+    MissRow miss;
+    miss.variant = query.variants[static_cast<std::size_t>(row.variant)].name;
+    miss.task = task.variant == "balanced" ? task.name : task.name + "@" + task.variant;
+    miss.length_tokens = row.length_tokens;
+    miss.depth_bp = row.depth_bp;
+    miss.index = row.index;
+    AnswerText text = read_answer(database, row.result_id);
+    miss.prompt_tail = std::move(text.prompt_tail);
+    miss.expected = std::move(text.expected);
+    miss.reply = std::move(text.reply);
+    out.push_back(std::move(miss));
   }
-  const auto order = [](const PairableRow& row) {
-    const OutcomeRow& o = row.outcome;
-    return std::make_tuple(o.variant, o.task, o.length_tokens, o.depth_bp, o.index, row.result_id);
-  };
-  std::sort(out.begin(), out.end(), [&](const PairableRow& a, const PairableRow& b) { return order(a) < order(b); });
   return out;
 }
 

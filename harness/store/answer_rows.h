@@ -1,5 +1,5 @@
 #pragma once
-// Samples one by one, as a comparison of two runs needs them: the part of ResultReader that reads rows and texts.
+// Texts of single results: the part of ResultReader that reads prompts, references and replies.
 
 #include <cstdint>
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace fathom::store {
 
-struct PairableQuery {
-  std::int64_t run_id = 0;
-  std::map<std::int64_t, std::int32_t> task_of_id;  ///< index into ResultReader::tasks by task_id
-  std::string scorer;                               ///< "" = each task's main metric
+struct MissQuery {
+  const std::vector<eval::VariantRecord>& variants;  ///< of the run
+  const std::vector<TaskInfo>& tasks;                ///< of the run
+  int max_per_cell = 0;
 };
 
 /// What ResultReader promises under the same names. \throws StoreError
-std::vector<PairableRow> read_pairable_rows(Database& database, const PairableQuery& query);
+std::vector<MissRow> read_misses(Database& database, const std::vector<OutcomeRow>& outcomes, const MissQuery& query);
 AnswerText read_answer(Database& database, std::int64_t result_id);
 PromptText read_prompt(Database& database, std::int64_t result_id);
 std::map<std::string, std::vector<std::int64_t>> read_scorer_versions(Database& database, std::int64_t run_id);
