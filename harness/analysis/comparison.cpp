@@ -187,9 +187,9 @@ std::vector<GateUnit> test_family(const RunPairing& runs, const ComparisonSide& 
   // The smallest p of B resamples is 2 / (B + 1); Holm's first step needs alpha / units.
   const double n_units = static_cast<double>(units.size() + 2 * builders.size());
   const double needed = settings.alpha > 0 ? std::min(4 * n_units / settings.alpha, kMostResamples) : 0;
-  for (const UnitBuilder& builder : builders) {
-    builder.add_effective(std::max(settings.effective_resamples, static_cast<std::int64_t>(needed)), units);
-  }
+  const std::int64_t resamples =
+      settings.effective_resamples == 0 ? 0 : std::max(settings.effective_resamples, static_cast<std::int64_t>(needed));
+  for (const UnitBuilder& builder : builders) builder.add_effective(resamples, units);
   judge(units, settings);
   std::stable_sort(units.begin(), units.end(), [](const GateUnit& a, const GateUnit& b) { return a.pair < b.pair; });
   return units;

@@ -21,8 +21,10 @@ struct GateSettings {
   double max_failed_share = 0.01;    ///< of samples that are not ok
   double absolute_threshold = 85.6;  ///< of the effective context, percent
   std::vector<std::string> base_lengths = {"auto"};
-  int resamples = 2000;                      ///< of the intervals of differences; 0 = no intervals
-  std::int64_t effective_resamples = 20000;  ///< at least; more where the family is so large that they would not do
+  int resamples = 2000;  ///< of the intervals of differences; 0 = no intervals
+  /// At least; more where the family is so large that they would not do. 0 = the effective context is not tested: its p
+  /// stays 1, in the same family.
+  std::int64_t effective_resamples = 20000;
   std::size_t n_worst_cells = 5;
   std::size_t n_examples = 3;  ///< of each of those cells
 };

@@ -161,6 +161,27 @@ TEST_CASE("compare: both thresholds must be passed", "[analysis][compare]") {
   CHECK(find_unit(insignificant, UnitKind::kTaskLength, "vt", 256)->verdict == Verdict::kWarning);
 }
 
+TEST_CASE("compare: an effective context that is not tested stays in the family with p 1", "[analysis][compare]") {
+  const TwoRuns runs(all_right, [](const test::MadeUpCell& cell, std::int64_t index) -> std::optional<double> {
+    return cell.length_tokens == 256 && index < 20 ? 0.0 : 1.0;
+  });
+  GateSettings settings;
+  const Comparison tested = runs.compare(settings);
+  settings.effective_resamples = 0;
+  const Comparison untested = runs.compare(settings);
+  REQUIRE(untested.units.size() == tested.units.size());
+  for (std::size_t i = 0; i < tested.units.size(); ++i) {
+    const GateUnit& unit = untested.units[i];
+    CHECK(unit.p_adjusted >= tested.units[i].p_adjusted);
+    if (unit.is_effective()) {
+      CHECK(unit.p == 1);
+      CHECK(unit.effective.steps == tested.units[i].effective.steps);
+    } else {
+      CHECK(unit.p == tested.units[i].p);
+    }
+  }
+}
+
 TEST_CASE("compare: a rise is no regression", "[analysis][compare]") {
   const Comparison comparison = TwoRuns(right_to_256, all_right).compare();
   CHECK(comparison.exit_code() == ExitCode::kOk);

@@ -39,7 +39,7 @@ void print_gates(std::int64_t n_comparisons) {
       grid.discordance = discordance;
       print_gate(grid, drop, n_comparisons);
     }
-    print_gate(fathom::test::ruler_grid(), drop, n_comparisons / 5);
+    print_gate(fathom::test::ruler_grid(), drop, n_comparisons);
   }
 }
 
