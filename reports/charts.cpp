@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "reports/chart_marks.h"
 #include "reports/format.h"
 #include "reports/svg.h"
 
@@ -33,70 +34,13 @@ constexpr double kHeatBottom = 36;
 constexpr double kTrackWidth = 150;
 constexpr double kTrackHeight = 18;
 
-constexpr std::array<const char*, kMaxCurveSeries> kDashes = {"", "7 3", "2 3", "9 3 2 3", "5 2", "1 2"};
-
-double log2_of(std::int64_t tokens) {
-  return std::log2(static_cast<double>(tokens));
-}
-
-/// x of a length between two ends of a log2 axis; one length alone stands in the middle.
-class LengthAxis {
- public:
-  LengthAxis(std::int64_t shortest, std::int64_t longest, double left, double right)
-      : low_(log2_of(shortest)), high_(log2_of(longest)), left_(left), right_(right) {}
-
-  double x(std::int64_t tokens) const {
-    if (high_ <= low_) return (left_ + right_) / 2;
-    return left_ + (log2_of(tokens) - low_) / (high_ - low_) * (right_ - left_);
-  }
-
- private:
-  double low_, high_, left_, right_;
-};
-
-/// Markers differ in shape, so that lines are told apart without colour.
-std::string marker_path(std::size_t style, double x, double y) {
-  const auto point = [&](double dx, double dy) { return svg_number(x + dx) + " " + svg_number(y + dy); };
-  switch (style) {
-    case 1:
-      return "M" + point(-3, -3) + "L" + point(3, -3) + "L" + point(3, 3) + "L" + point(-3, 3) + "Z";
-    case 2:
-      return "M" + point(0, -3.8) + "L" + point(3.6, 2.8) + "L" + point(-3.6, 2.8) + "Z";
-    case 3:
-      return "M" + point(0, -4.2) + "L" + point(4.2, 0) + "L" + point(0, 4.2) + "L" + point(-4.2, 0) + "Z";
-    case 4:
-      return "M" + point(0, 3.8) + "L" + point(3.6, -2.8) + "L" + point(-3.6, -2.8) + "Z";
-    case 5:
-      return "M" + point(-1.2, -3.6) + "H" + svg_number(x + 1.2) + "V" + svg_number(y - 1.2) + "H" +
-             svg_number(x + 3.6) + "V" + svg_number(y + 1.2) + "H" + svg_number(x + 1.2) + "V" + svg_number(y + 3.6) +
-             "H" + svg_number(x - 1.2) + "V" + svg_number(y + 1.2) + "H" + svg_number(x - 3.6) + "V" +
-             svg_number(y - 1.2) + "H" + svg_number(x - 1.2) + "Z";
-    default:
-      return "";
-  }
-}
-
-void draw_marker(SvgWriter& svg, std::size_t style, double x, double y) {
-  const std::string css = fmt::format("m{}", style);
-  if (style == 0) {
-    svg.circle(x, y, 3.2, {{"class", css}});
-  } else {
-    svg.path(marker_path(style, x, y), {{"class", css}});
-  }
-}
-
-SvgAttributes line_attributes(std::size_t style) {
-  SvgAttributes attributes = {{"class", fmt::format("l{}", style)}};
-  if (kDashes[style][0] != '\0') attributes.emplace_back("stroke-dasharray", kDashes[style]);
-  return attributes;
-}
-
 class CurveDrawing {
  public:
   explicit CurveDrawing(const CurveChart& chart)
       : chart_(chart),
         svg_(kCurveWidth, kCurveHeight, chart.description),
-        axis_(chart.lengths.front(), chart.lengths.back(), kCurveLeft + 8, kCurveWidth - kCurveRight - 8) {}
+        axis_(length_axis(chart.lengths.front(), chart.lengths.back(), kCurveLeft + 8, kCurveWidth - kCurveRight - 8)) {
+  }
 
   std::string draw() {
     draw_grid();
@@ -123,7 +67,7 @@ class CurveDrawing {
   void draw_length_ticks() {
     double last = -kTickRoom;
     for (const std::int64_t length : chart_.lengths) {
-      const double at = axis_.x(length);
+      const double at = axis_.at(length);
       svg_.line(at, y(0), at, y(0) + 4, {{"class", "axis"}});
       if (at - last < kTickRoom) continue;
       svg_.text(at, y(0) + 17, format_tokens_short(length), {{"class", "tick"}, {"text-anchor", "middle"}});
@@ -152,7 +96,7 @@ class CurveDrawing {
   void draw_mark(std::int64_t length, const std::string& label, const std::string& dash, double& free_from) {
     const bool below = length < chart_.lengths.front();
     const bool beyond = length > chart_.lengths.back();
-    const double at = below ? kCurveLeft : beyond ? kCurveWidth - kCurveRight : axis_.x(length);
+    const double at = below ? kCurveLeft : beyond ? kCurveWidth - kCurveRight : axis_.at(length);
     if (!below && !beyond) {
       SvgAttributes attributes = {{"class", "mark"}};
       if (!dash.empty()) attributes.emplace_back("stroke-dasharray", dash);
@@ -186,17 +130,17 @@ class CurveDrawing {
   void draw_band_piece(const std::vector<const analysis::ScorePoint*>& points, std::size_t style) {
     if (points.empty()) return;
     if (points.size() == 1) {
-      const double at = axis_.x(points[0]->length_tokens);
+      const double at = axis_.at(points[0]->length_tokens);
       svg_.line(at, y(*points[0]->low), at, y(*points[0]->high), {{"class", fmt::format("l{}", style)}});
       return;
     }
     std::string data;
     for (const analysis::ScorePoint* point : points) {
       data +=
-          (data.empty() ? "M" : "L") + svg_number(axis_.x(point->length_tokens)) + " " + svg_number(y(*point->high));
+          (data.empty() ? "M" : "L") + svg_number(axis_.at(point->length_tokens)) + " " + svg_number(y(*point->high));
     }
     for (auto it = points.rbegin(); it != points.rend(); ++it) {
-      data += "L" + svg_number(axis_.x((*it)->length_tokens)) + " " + svg_number(y(*(*it)->low));
+      data += "L" + svg_number(axis_.at((*it)->length_tokens)) + " " + svg_number(y(*(*it)->low));
     }
     svg_.path(data + "Z", {{"class", fmt::format("b{}", style)}});
   }
@@ -205,18 +149,18 @@ class CurveDrawing {
     std::string data;
     for (const analysis::ScorePoint& point : *series.points) {
       if (!point.mean) continue;
-      data += (data.empty() ? "M" : "L") + svg_number(axis_.x(point.length_tokens)) + " " + svg_number(y(*point.mean));
+      data += (data.empty() ? "M" : "L") + svg_number(axis_.at(point.length_tokens)) + " " + svg_number(y(*point.mean));
     }
     if (data.empty()) return;
-    svg_.path(data, line_attributes(series.style));
+    svg_.path(data, series_line_attributes(series.style));
     for (const analysis::ScorePoint& point : *series.points) {
-      if (point.mean) draw_marker(svg_, series.style, axis_.x(point.length_tokens), y(*point.mean));
+      if (point.mean) draw_marker(svg_, series.style, axis_.at(point.length_tokens), y(*point.mean));
     }
   }
 
   const CurveChart& chart_;
   SvgWriter svg_;
-  LengthAxis axis_;
+  LogAxis axis_;
 };
 
 /// Even steps along the viridis colour map (van der Walt & Smith 2015): dark to light, and even to the eye without red
@@ -252,7 +196,7 @@ std::string curve_chart_svg(const CurveChart& chart) {
 
 std::string legend_swatch_svg(std::size_t style) {
   SvgWriter svg(30, 12, "");
-  svg.line(1, 6, 29, 6, line_attributes(style));
+  svg.line(1, 6, 29, 6, series_line_attributes(style));
   draw_marker(svg, style, 15, 6);
   return svg.finish();
 }
@@ -335,8 +279,8 @@ std::string heat_scale_svg() {
 std::string track_svg(const TrackChart& track) {
   SvgWriter svg(kTrackWidth, kTrackHeight, "");
   constexpr double kMiddle = kTrackHeight / 2;
-  const LengthAxis axis(track.shortest, track.longest, 8, kTrackWidth - 8);
-  const auto inside = [&](std::int64_t tokens) { return axis.x(std::clamp(tokens, track.shortest, track.longest)); };
+  const LogAxis axis = length_axis(track.shortest, track.longest, 8, kTrackWidth - 8);
+  const auto inside = [&](std::int64_t tokens) { return axis.at(std::clamp(tokens, track.shortest, track.longest)); };
   svg.line(8, kMiddle, kTrackWidth - 8, kMiddle, {{"class", "track"}});
   if (track.trained)
     svg.line(inside(*track.trained), 2, inside(*track.trained), kTrackHeight - 2, {{"class", "trained"}});

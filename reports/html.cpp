@@ -19,6 +19,7 @@
 #include "reports/run_charts.h"
 #include "reports/tables.h"
 #include "reports/theory_tables.h"
+#include "reports/theta_sweep.h"
 
 namespace fathom::reports {
 namespace {
@@ -116,6 +117,7 @@ class HtmlRun {
     }
     if (has_results) add(out, "curves", l_("curves"), "curves", curves());
     if (has_depths()) add(out, "heatmaps", l_("heatmaps"), "heatmaps", heat_maps());
+    if (!theta_settings(run_).empty()) add(out, "theta", l_("theta"), "theta", theta());
     list plain;
     add_plain(plain, l_("matrix"), "matrix", matrix_table(source_));
     add_plain(plain, l_("theory_title"), "theory", theory_table(source_));
@@ -281,6 +283,20 @@ class HtmlRun {
           object{{"title", title}, {"charts", list_data(std::move(charts))}, {"tables", list_data(std::move(tables))}});
     }
     return {{"scale", heat_scale_svg()}, {"tasks", list_data(std::move(tasks))}};
+  }
+
+  object theta() const {
+    list charts;
+    for (const NamedThetaChart& one : theta_charts(source_)) {
+      list legend;
+      for (std::size_t s = 0; s < one.names.size(); ++s) {
+        legend.push_back(object{{"name", visible_text(one.names[s])}, {"swatch", legend_swatch_svg(s)}});
+      }
+      charts.push_back(object{{"series", list_data(std::move(legend))}, {"svg", theta_chart_svg(one.chart)}});
+    }
+    return {{"lead", l_("theta_caption")},
+            {"charts", list_data(std::move(charts))},
+            {"table", table_data(without_caption(theta_table(source_)), "", l_("theta"))}};
   }
 
   object misses() const {

@@ -11,6 +11,7 @@
 #include "reports/reports.h"
 #include "reports/tables.h"
 #include "reports/theory_tables.h"
+#include "reports/theta_sweep.h"
 
 namespace fathom::reports {
 namespace {
@@ -89,6 +90,7 @@ void write_markdown_run(const analysis::RunSummary& run, const ReportOptions& op
     write_markdown_curves(source, out);
     write_markdown_depths(source, out);
   }
+  write_markdown_section(l("theta"), theta_table(source), out);
   write_markdown_section(l("matrix"), matrix_table(source), out);
   write_markdown_section(l("theory_title"), theory_table(source), out);
   write_markdown_section(l("scorecard"), scorecard_table(source), out);

@@ -8,6 +8,7 @@
 #include "harness/core/text_util.h"
 #include "reports/embedded.h"
 #include "reports/format.h"
+#include "reports/theta_sweep.h"
 
 namespace fathom::reports {
 namespace {
@@ -65,12 +66,15 @@ std::string standalone_svg(const std::string& svg) {
 
 class ChartFileList {
  public:
-  void add(const std::string& name, const std::string& svg, const std::string& csv) {
+  static constexpr const char* kScoreColumns = "variant,length,depth_percent,n,mean,low,high\n";
+
+  void add(const std::string& name, const std::string& svg, const std::string& csv,
+           const std::string& columns = kScoreColumns) {
     if (svg.empty()) return;
     std::string unique = name;
     for (int n = 2; !names_.insert(unique).second; ++n) unique = fmt::format("{}-{}", name, n);
     files.push_back({unique + ".svg", standalone_svg(svg)});
-    files.push_back({unique + ".csv", "variant,length,depth_percent,n,mean,low,high\n" + csv});
+    files.push_back({unique + ".csv", columns + csv});
   }
 
   std::vector<ChartFile> files;
@@ -90,6 +94,44 @@ void add_curves(const TableSource& source, const std::size_t* task, ChartFileLis
     const std::string what = task == nullptr ? "mean" : file_word(source.run.tasks[*task].label);
     out.add(fmt::format("curve-{}-{}", what, first / kMaxCurveSeries + 1),
             curve_chart_svg(run_curve_chart(source, {first, last, task})), csv);
+  }
+}
+
+/// Tokens of an effective value; 0 = below the first tested length; empty where nothing can be said.
+std::string csv_effective(const std::optional<analysis::EffectiveValue>& value) {
+  if (!value || value->kind == analysis::Censoring::kNone) return "";
+  return std::to_string(value->tokens.value_or(0));
+}
+
+std::string_view csv_censored(const analysis::EffectiveValue& value) {
+  switch (value.kind) {
+    case analysis::Censoring::kLeft:
+      return "left";
+    case analysis::Censoring::kRight:
+      return "right";
+    case analysis::Censoring::kExact:
+    case analysis::Censoring::kNone:
+      break;
+  }
+  return "none";
+}
+
+void add_thetas(const TableSource& source, ChartFileList& out) {
+  int number = 0;
+  for (const NamedThetaChart& one : theta_charts(source)) {
+    std::string csv;
+    for (const ThetaChartSeries& series : one.chart.series) {
+      for (const ThetaChartPoint& point : series.points) {
+        csv += fmt::format("{},{},{},{},{},{}\n", quoted_csv(one.names[series.style]), format_double(point.base),
+                           csv_effective(point.effective), csv_effective(point.low), csv_effective(point.high),
+                           csv_censored(point.effective));
+      }
+    }
+    for (const auto& [base, tokens] : one.chart.bound) {
+      csv += fmt::format("B(m) < 0,{},{},,,\n", format_double(base), format_double(tokens));
+    }
+    out.add(fmt::format("theta-{}", ++number), theta_chart_svg(one.chart), csv,
+            "setting,base,tokens,low,high,censored\n");
   }
 }
 
@@ -140,6 +182,7 @@ std::vector<ChartFile> chart_files(const TableSource& source) {
               heat_map_svg(run_heat_map(source, v, t)), csv);
     }
   }
+  add_thetas(source, out);
   return std::move(out.files);
 }
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/analysis/scorecard.h"
 #include "harness/core/text_util.h"
 #include "reports/format.h"
 
@@ -15,34 +14,6 @@ namespace fathom::reports {
 namespace {
 
 using analysis::TheoryPrediction;
-
-/// What the resolved positions of a variant say; empty where they do not read.
-analysis::TheoryInput theory_input(const analysis::RunSummary& run, const analysis::VariantSummary& variant) {
-  analysis::TheoryInput input;
-  const eval::VariantRecord& record = variant.record;
-  const auto json = nlohmann::json::parse(record.resolved_json, nullptr, false);
-  if (json.is_discarded() || !json.contains("layers") || !json["layers"].is_array()) return input;
-  bool windowed = false;  // a layer that sees everything stands for the model, where one rotates
-  for (const auto& layer : json["layers"]) {
-    const auto frequencies = layer.find("inv_freq");
-    const bool sees_all = !layer.contains("window") || layer["window"].is_null();
-    const bool better = input.inv_freq.empty() || (windowed && sees_all);
-    if (better && frequencies != layer.end() && frequencies->is_array() && !frequencies->empty()) {
-      windowed = !sees_all;
-      input.inv_freq = frequencies->get<std::vector<double>>();
-      const std::int64_t half_head = layer.value("d_head", std::int64_t{0}) / 2;
-      input.n_still = std::max<std::int64_t>(0, half_head - static_cast<std::int64_t>(input.inv_freq.size()));
-    }
-    const auto parameters = layer.find("parameters");
-    if (input.slopes.empty() && parameters != layer.end() && parameters->contains("slopes")) {
-      input.slopes = (*parameters)["slopes"].get<std::vector<double>>();
-    }
-  }
-  input.pretrained_base = record.rope_base.value_or(0);
-  input.trained = record.trained_context.value_or(0);
-  input.tested = run.lengths.empty() ? 0 : run.lengths.back();
-  return input;
-}
 
 struct Theory {
   const char* label;
@@ -74,6 +45,33 @@ std::string predicted_text(const std::optional<double>& tokens) {
 }
 
 }  // namespace
+
+analysis::TheoryInput theory_input(const analysis::RunSummary& run, const analysis::VariantSummary& variant) {
+  analysis::TheoryInput input;
+  const eval::VariantRecord& record = variant.record;
+  const auto json = nlohmann::json::parse(record.resolved_json, nullptr, false);
+  if (json.is_discarded() || !json.contains("layers") || !json["layers"].is_array()) return input;
+  bool windowed = false;  // a layer that sees everything stands for the model, where one rotates
+  for (const auto& layer : json["layers"]) {
+    const auto frequencies = layer.find("inv_freq");
+    const bool sees_all = !layer.contains("window") || layer["window"].is_null();
+    const bool better = input.inv_freq.empty() || (windowed && sees_all);
+    if (better && frequencies != layer.end() && frequencies->is_array() && !frequencies->empty()) {
+      windowed = !sees_all;
+      input.inv_freq = frequencies->get<std::vector<double>>();
+      const std::int64_t half_head = layer.value("d_head", std::int64_t{0}) / 2;
+      input.n_still = std::max<std::int64_t>(0, half_head - static_cast<std::int64_t>(input.inv_freq.size()));
+    }
+    const auto parameters = layer.find("parameters");
+    if (input.slopes.empty() && parameters != layer.end() && parameters->contains("slopes")) {
+      input.slopes = (*parameters)["slopes"].get<std::vector<double>>();
+    }
+  }
+  input.pretrained_base = record.rope_base.value_or(0);
+  input.trained = record.trained_context.value_or(0);
+  input.tested = run.lengths.empty() ? 0 : run.lengths.back();
+  return input;
+}
 
 Table theory_table(const TableSource& source) {
   const Labels& l = source.labels;
@@ -107,12 +105,16 @@ Table scorecard_table(const TableSource& source) {
   Table table;
   table.caption = l("scorecard_caption");
   table.columns = {{l("theory"), Align::kLeft}, {l("variants")}, {l("rank_correlation")}};
+  std::vector<TheoryPrediction> predictions;
+  for (const analysis::VariantSummary& variant : source.run.variants) {
+    predictions.push_back(analysis::predict_reach(theory_input(source.run, variant)));
+  }
   for (const Theory& theory : kTheories) {
     std::vector<double> predicted;
     std::vector<double> measured;
-    for (const analysis::VariantSummary& variant : source.run.variants) {
-      const auto tokens = theory.prediction(analysis::predict_reach(theory_input(source.run, variant)));
-      const auto effective = measured_tokens(variant.mean.relative);
+    for (std::size_t v = 0; v < predictions.size(); ++v) {
+      const auto tokens = theory.prediction(predictions[v]);
+      const auto effective = measured_tokens(source.run.variants[v].mean.relative);
       if (!tokens || !effective) continue;
       predicted.push_back(*tokens);
       measured.push_back(*effective);
@@ -141,7 +143,8 @@ Table matrix_table(const TableSource& source) {
     if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
   }
   Table table;
-  table.caption = l("matrix_caption");
+  table.caption = replace_all(l("matrix_caption"), "{headline}",
+                              source.run.headline_tasks.empty() ? l("the_mean") : headline_name(source));
   if (rows.size() < 2 || columns.size() < 2) return table;
   table.columns = {{l("position"), Align::kLeft}};
   for (const std::string& column : columns) table.columns.push_back({visible_text(column)});

@@ -36,14 +36,35 @@ samples = 10
 threshold = 85.6
 )";
 
-/// How far, in multiples of the trained length, a made-up setting still works.
-double made_up_reach(const eval::VariantRecord& variant) {
-  if (variant.position == "alibi") return 1.4;
+/// How far, in multiples of the trained length, a made-up setting with the usual base still works.
+double scaling_reach(const eval::VariantRecord& variant) {
   if (variant.scaling == "linear") return 1.9;
   if (variant.scaling == "ntk") return 2.2;
   if (variant.scaling == "dynamic") return 2.6;
   if (variant.scaling == "yarn") return 5.0;
   return 1.05;
+}
+
+double made_up_reach(const eval::VariantRecord& variant) {
+  if (variant.position == "alibi") return 1.4;
+  // A base of 100 is too small, and a larger one helps a little.
+  return scaling_reach(variant) * std::pow(std::log10(variant.rope_base.value_or(10000)) / 4, 1.5);
+}
+
+/// The variant with another base, its name and its frequencies.
+eval::VariantRecord with_base(eval::VariantRecord variant, int base) {
+  variant.name += fmt::format(" base={}", base);
+  if (!variant.rope_base) return variant;
+  variant.rope_base = base;
+  std::string frequencies;
+  for (int i = 0; i < 16; ++i) {
+    frequencies += fmt::format("{}{}", i == 0 ? "" : ",", std::pow(static_cast<double>(base), -i / 16.0));
+  }
+  variant.position_description = fmt::format("rope base={} split_half rotary_dim=32 {}", base, variant.scaling);
+  variant.resolved_json = fmt::format(
+      R"({{"layers":[{{"index":0,"position":"rope","rotary_dim":32,"d_head":32,"inv_freq":[{}],"attention_factor":1.0}}]}})",
+      frequencies);
+  return variant;
 }
 
 double made_up_accuracy(const eval::VariantRecord& variant, const std::string& task, std::int64_t length_tokens,
@@ -173,8 +194,13 @@ MadeUpSweep made_up_sweep(const std::string& kind) {
     const std::vector<eval::VariantRecord> six = sweep.variants;
     sweep.variants.clear();
     for (std::size_t i = 0; i < 40; ++i) {
-      sweep.variants.push_back(six[i % six.size()]);
-      sweep.variants.back().name += fmt::format(" base={}", 10000 * (i / six.size() + 1));
+      sweep.variants.push_back(with_base(six[i % six.size()], 10000 * (static_cast<int>(i / six.size()) + 1)));
+    }
+  } else if (kind == "theta") {
+    const std::vector<eval::VariantRecord> settings = {sweep.variants[0], sweep.variants[4]};
+    sweep.variants.clear();
+    for (const eval::VariantRecord& setting : settings) {
+      for (const int base : {100, 1000, 10000, 500000}) sweep.variants.push_back(with_base(setting, base));
     }
   } else if (kind == "unicode") {
     sweep.variants[0].name = "rope θ=10⁴ “<b>naïve</b>” 模型 很长的名字会怎样呢 & more | words to wrap";

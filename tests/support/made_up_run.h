@@ -34,8 +34,9 @@ struct MadeUpSweep {
 };
 
 /// RoPE with five scalings and ALiBi, trained on 512 tokens. Kinds: "" that; "small" two variants, few samples; "one"
-/// variant; "many" 40 variants; "unicode" hostile names; "empty" no results; "zeros" and "ones" the same score
-/// everywhere; "million" ten variants with 1,000,480 samples; "half" the same with half of them.
+/// variant; "many" 40 variants; "theta" two scalings at four bases; "unicode" hostile names; "empty" no results;
+/// "zeros" and "ones" the same score everywhere; "million" ten variants with 1,000,480 samples; "half" the same with
+/// half of them.
 MadeUpSweep made_up_sweep(const std::string& kind = "");
 
 /// Fills a run: accuracy falls with length (later with a better scaling), with a weak spot in the middle depths.

@@ -1,5 +1,5 @@
 // Writes a database of made-up results, to look at reports without training anything:
-//   made_up_database FILE [one|many|unicode|empty|zeros|ones|million]
+//   made_up_database FILE [one|many|theta|unicode|empty|zeros|ones|million]
 //   made_up_database FILE pair      two runs of half a million samples each that differ in 2 % of the answers
 #include <cstdio>
 #include <exception>
@@ -26,7 +26,7 @@ void put_runs(const std::string& path, const std::string& kind) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: made_up_database FILE [one|many|unicode|empty|zeros|ones|million|pair]\n", stderr);
+    std::fputs("usage: made_up_database FILE [one|many|theta|unicode|empty|zeros|ones|million|pair]\n", stderr);
     return 2;
   }
   try {
