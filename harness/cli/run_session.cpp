@@ -84,6 +84,25 @@ void check_task_sections(const config::RunConfig& config, const std::vector<task
   }
 }
 
+/// A name in report.effective that no task of the run has would be a heading without results.
+void check_effective_names(const config::RunConfig& config, const std::vector<task::TaskName>& names) {
+  if (names.empty()) return;  // training alone needs no sweep
+  std::vector<std::string> allowed = {"each", "mean"};
+  for (const task::TaskName& name : names) {
+    allowed.push_back(name.variant == task::TaskVariant::kBalanced ? name.name : name.full());
+  }
+  for (const std::string& entry : config.report.effective) {
+    const bool known =
+        std::find(allowed.begin(), allowed.end(), entry) != allowed.end() ||
+        std::any_of(names.begin(), names.end(), [&entry](const task::TaskName& name) { return name.name == entry; });
+    if (known) continue;
+    const auto near_name = nearest_name(entry, allowed);
+    throw ConfigError(fmt::format("config: [report] effective = {} names no task of this run{}; allowed: {}", entry,
+                                  near_name ? fmt::format("; did you mean '{}'?", *near_name) : "",
+                                  join(allowed, ", ")));
+  }
+}
+
 /// Keys that the file format knows and this version does not act on: refused, never ignored.
 void refuse_unsupported(const config::RunConfig& config) {
   const auto refuse = [](bool asked, const char* what) {
@@ -136,6 +155,7 @@ RunSession::RunSession(config::RunConfig config) : config_(std::move(config)) {
   const std::string& haystack = config_.haystack.source;
   if (haystack != "auto" && haystack != "prose" && haystack != "noise") corpus_ = text::TextCorpus::load(haystack);
   check_task_sections(config_, sweep_task_names(config_));
+  check_effective_names(config_, sweep_task_names(config_));
   for (const config::ModelVariant& settings : config::expand_variants(config_, sweep_traits())) add_variant(settings);
   check_lengths();
   check_positions();

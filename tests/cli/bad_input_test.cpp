@@ -75,6 +75,9 @@ TEST_CASE("cli: configuration errors exit with 2, name the key and the nearest o
   check_one_line(work.run({"run", "short.ini"}), 2, "8 tokens is too short for every task of the run");
   work.write("tiny.ini", kTinyRun);
   check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.tasks=niah_sngle_2"}), 2, "did you mean 'niah_single_2'");
+  check_one_line(work.run({"run", "tiny.ini", "--set", "report.effective=each, niah_single_3"}), 2,
+                 "effective = niah_single_3 names no task of this run; did you mean 'niah_single_2'?; allowed: each, "
+                 "mean, niah_single_2");
   check_one_line(work.run({"run", "tiny.ini", "--set", "scaling=yran"}), 2, "did you mean 'yarn'");
   check_one_line(work.run({"run", "tiny.ini", "--set", "sweep.adaptive=on"}), 2, "not available in this version");
   check_one_line(work.run({"run", "tiny.ini", "--set", "remap=reropee"}), 2, "did you mean 'rerope'");
