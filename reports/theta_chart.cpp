@@ -154,11 +154,18 @@ class ThetaDrawing {
       }
       svg_.path(data, {{"class", "bound"}, {"stroke-dasharray", "8 3"}});
       if (named) continue;
-      // Beside its middle, on the side that the line does not go to.
-      const BoundPoint& middle = piece[piece.size() / 2];
-      svg_.text(x_.at(middle.first) + 8, y_.at(middle.second) + 14, chart_.bound_label, {{"class", "marklabel"}});
+      name_bound(piece.front());
       named = true;
     }
+  }
+
+  /// Left of the line's beginning, from where it rises, or above where there is no room.
+  void name_bound(const BoundPoint& first) {
+    const double x = x_.at(first.first);
+    const double width = kThetaCharacter * display_width(chart_.bound_label);
+    const bool fits_left = x - width - 8 > kThetaLeft;
+    svg_.text(fits_left ? x - 8 : x, y_.at(first.second) - (fits_left ? 6 : 10), chart_.bound_label,
+              {{"class", "marklabel halo"}, {"text-anchor", fits_left ? "end" : "start"}});
   }
 
   double height_of(const analysis::EffectiveValue& value) const {
