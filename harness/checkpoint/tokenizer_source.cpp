@@ -71,7 +71,7 @@ std::unique_ptr<text::Tokenizer> make_gguf_bpe(const GgufFile& file) {
   vocabulary.bos = gguf_special_token(file, "tokenizer.ggml.bos_token_id", n);
   vocabulary.eos = gguf_special_token(file, "tokenizer.ggml.eos_token_id", n);
   vocabulary.add_bos = gguf_adds_bos(file, vocabulary.pretokenizer);
-  return text::make_bpe_tokenizer(std::move(vocabulary), file.where());
+  return text::make_bpe_tokenizer(vocabulary, file.where());
 }
 
 /// The bytes of a list of integers, as a table of replacements is stored.
@@ -108,7 +108,7 @@ std::unique_ptr<text::Tokenizer> make_gguf_sentencepiece(const GgufFile& file, b
   vocabulary.eos = gguf_special_token(file, "tokenizer.ggml.eos_token_id", n);
   vocabulary.add_bos = file.flag("tokenizer.ggml.add_bos_token").value_or(!unigram && vocabulary.bos.has_value());
   vocabulary.add_eos = file.flag("tokenizer.ggml.add_eos_token").value_or(unigram);
-  return text::make_sentencepiece_tokenizer(std::move(vocabulary), file.where());
+  return text::make_sentencepiece_tokenizer(vocabulary, file.where());
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ std::unique_ptr<text::Tokenizer> make_model_file_tokenizer(const std::string& pa
   const bool bpe = vocabulary.kind == text::SentencePieceVocabulary::Kind::kBpe;
   vocabulary.add_bos = policy.add_bos.value_or(bpe && vocabulary.bos.has_value());
   vocabulary.add_eos = policy.add_eos.value_or(!bpe && vocabulary.eos.has_value());
-  return text::make_sentencepiece_tokenizer(std::move(vocabulary), path);
+  return text::make_sentencepiece_tokenizer(vocabulary, path);
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ std::shared_ptr<const LoadedWeights> load_weights(const checkpoint::Checkpoint& 
 std::int64_t weight_bytes(const LoadedWeights& weights);
 
 /// A model ready to answer. Cheap: weights are shared. `config` may differ from the checkpoint's in its position
-/// settings only (checkpoint/position_override.h). At creation the rotation in use is compared with resolve_frequencies() in double at
-/// positions 0, 1, L0-1, L0 and 2*L0. \throws ModelError  if they differ (names layer, position, channel and both
-/// values).
+/// settings only (checkpoint/position_override.h). At creation the rotation in use is compared with
+/// resolve_frequencies() in double at positions 0, 1, L0-1, L0 and 2*L0. \throws ModelError  if they differ (names
+/// layer, position, channel and both values).
 std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const LoadedWeights> weights,
                                                        const checkpoint::DecoderConfig& config,
                                                        const EngineOptions& options);

@@ -254,8 +254,8 @@ std::string BpeTokenizer::decode(const TokenIds& ids) const {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeVocabulary vocabulary, const std::string& where) {
-  return std::make_unique<BpeTokenizer>(std::move(vocabulary), where);
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(const BpeVocabulary& vocabulary, const std::string& where) {
+  return std::make_unique<BpeTokenizer>(vocabulary, where);
 }
 
 }  // namespace fathom::text

@@ -29,6 +29,6 @@ struct BpeVocabulary {
 /// \throws DataError `WHERE: …`  for an unknown pre-tokenizer, lists of different lengths, an id outside the
 /// vocabulary, a merge of pieces
 ///   that are none. encode() throws DataError for a byte the vocabulary has no token for.
-std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeVocabulary vocabulary, const std::string& where);
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(const BpeVocabulary& vocabulary, const std::string& where);
 
 }  // namespace fathom::text

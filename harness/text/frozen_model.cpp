@@ -12,11 +12,11 @@ namespace {
 
 class FrozenModel : public TokenModel {
  public:
-  FrozenModel(std::vector<std::pair<std::string, TokenId>> frozen, std::unique_ptr<TokenModel> rest)
+  FrozenModel(const std::vector<std::pair<std::string, TokenId>>& frozen, std::unique_ptr<TokenModel> rest)
       : rest_(std::move(rest)) {
-    for (auto& [piece, id] : frozen) {
+    for (const auto& [piece, id] : frozen) {
       sizes_[static_cast<unsigned char>(piece.front())].push_back(piece.size());
-      ids_.emplace(std::move(piece), id);
+      ids_.emplace(piece, id);
     }
     for (std::vector<std::size_t>& sizes : sizes_) {
       std::sort(sizes.begin(), sizes.end(), std::greater<>());
@@ -57,10 +57,10 @@ class FrozenModel : public TokenModel {
 
 }  // namespace
 
-std::unique_ptr<TokenModel> make_frozen_model(std::vector<std::pair<std::string, TokenId>> frozen,
+std::unique_ptr<TokenModel> make_frozen_model(const std::vector<std::pair<std::string, TokenId>>& frozen,
                                               std::unique_ptr<TokenModel> rest) {
   if (frozen.empty()) return rest;
-  return std::make_unique<FrozenModel>(std::move(frozen), std::move(rest));
+  return std::make_unique<FrozenModel>(frozen, std::move(rest));
 }
 
 }  // namespace fathom::text

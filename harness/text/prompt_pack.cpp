@@ -38,6 +38,7 @@ std::string list_pack_names(const Names& names) {
 template <typename Map>
 std::vector<std::string> pack_names(const Map& map) {
   std::vector<std::string> names;
+  names.reserve(map.size());
   for (const auto& item : map) names.push_back(item.first);
   return names;
 }

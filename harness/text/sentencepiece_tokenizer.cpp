@@ -107,7 +107,8 @@ std::string canonical_vocabulary(const SentencePieceVocabulary& vocabulary) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(SentencePieceVocabulary vocabulary, const std::string& where) {
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const SentencePieceVocabulary& vocabulary,
+                                                        const std::string& where) {
   check_lists(vocabulary, where);
   SortedPieces sorted = sort_pieces(vocabulary, where);
   sorted.model.fallback.unknown = vocabulary.unknown ? vocabulary.unknown : sorted.first_unknown;
@@ -116,7 +117,7 @@ std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(SentencePieceVocabulary 
   PipelineParts parts{std::move(sorted.added),
                       make_normalizer(vocabulary, where),
                       Pretokenizer(std::vector<SplitStep>(), where),
-                      make_frozen_model(std::move(sorted.frozen), std::move(model)),
+                      make_frozen_model(sorted.frozen, std::move(model)),
                       std::move(sorted.texts),
                       vocabulary.blank_prefix,
                       vocabulary.bos,

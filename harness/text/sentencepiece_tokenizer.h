@@ -33,7 +33,8 @@ struct SentencePieceVocabulary {
 /// \param where  names the file in messages.
 /// \throws DataError `WHERE: …`  for lists of different lengths, a score that is no number, an unknown type, a byte
 /// token not spelled '<0xNN>'.
-std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(SentencePieceVocabulary vocabulary, const std::string& where);
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const SentencePieceVocabulary& vocabulary,
+                                                        const std::string& where);
 
 /// Reads the bytes of a tokenizer.model (protocol buffer `ModelProto`); nothing is believed before it is checked.
 /// BOS and EOS are named, not added: the file does not say that.

@@ -86,7 +86,7 @@ std::unique_ptr<TokenModel> make_unigram_model(ScoredVocabulary vocabulary);
 
 /// Cuts out pieces first (the leftmost, of those the longest) and leaves what is between them to `rest`. No piece is
 /// empty.
-std::unique_ptr<TokenModel> make_frozen_model(std::vector<std::pair<std::string, TokenId>> frozen,
+std::unique_ptr<TokenModel> make_frozen_model(const std::vector<std::pair<std::string, TokenId>>& frozen,
                                               std::unique_ptr<TokenModel> rest);
 
 }  // namespace fathom::text

@@ -80,7 +80,8 @@ class TokenizerJsonReader {
   }
 
   bool is_unset(const char* key) const {
-    return !model_.contains(key) || model_.at(key).is_null() || model_.at(key) == "" || model_.at(key) == 0.0;
+    return !model_.contains(key) || model_.at(key).is_null() || model_.at(key) == std::string() ||
+           model_.at(key) == 0.0;
   }
 
   TokenId checked_id(const Json& value, const std::string& what) const {

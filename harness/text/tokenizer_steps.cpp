@@ -221,7 +221,7 @@ class StepReader {
 };
 
 std::string frame_token(const Json& item, const Json& specials, const std::string& where) {
-  const auto name = item.at("SpecialToken").at("id").get<std::string>();
+  auto name = item.at("SpecialToken").at("id").get<std::string>();
   if (!specials.contains(name) || specials.at(name).at("ids").size() != 1) {
     throw DataError(fmt::format("{}: post_processor: special token '{}' must stand for one id", where, name));
   }
