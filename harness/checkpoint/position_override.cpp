@@ -42,7 +42,8 @@ std::string asked_of_rotation(const PositionOverride& change) {
   if (asks_for_scaling(change)) return "scaling = " + *change.scaling;
   if (asks_for_remap(change)) return "remap = " + change.remap->method;
   if (change.rope_base) return "rope.base = " + format_double(*change.rope_base);
-  return "";
+  const auto& knobs = change.scaling_options.values();
+  return knobs.empty() ? "" : "scaling." + knobs.begin()->first;
 }
 
 void require_rotation(const DecoderConfig& config, const PositionOverride& change) {

@@ -46,7 +46,9 @@ std::uint64_t rotation_identity(const rope::RopeFrequencies& frequencies) {
   StreamingHash hash;
   hash.update(bytes(frequencies.inv_freq.data(), frequencies.inv_freq.size()));
   hash.update(bytes(&frequencies.attention_factor, 1));
-  hash.update(rope::to_string(frequencies.table_dtype));
+  // Float32 adds nothing: prompts are packed in the order of these hashes, and sums depend on their neighbours in the
+  // last bit.
+  if (frequencies.table_dtype != rope::FloatFormat::kFloat32) hash.update(rope::to_string(frequencies.table_dtype));
   return hash.digest().low;
 }
 
