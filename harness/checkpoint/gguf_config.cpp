@@ -1,7 +1,6 @@
 #include "harness/checkpoint/gguf_config.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -49,10 +48,12 @@ void read_gguf_presence(const GgufFile& file, DecoderConfig& out) {
 void refuse_gguf_gaps(const GgufFile& file, const DecoderConfig& config) {
   const GgufFamily* family = find_gguf_family(config.architecture);
   const std::string scale = config.architecture + ".attention.scale";
-  if (family != nullptr && lacks_softmax_scale(*family, config.n_layers()) && file.real(scale).value_or(0) == 0) {
-    file.fail(scale, fmt::format("is missing: GGUF has no key for query_pre_attn_scalar, and {} layers are none of the "
-                                 "published sizes ({}); set it to query_pre_attn_scalar^-0.5 of config.json",
-                                 config.n_layers(), fmt::join(family->published_layers, ", ")));
+  const bool unknown =
+      family != nullptr && gemma_scale(*family, config.n_layers(), config.d_model) == GemmaScale::kUnknown;
+  if (unknown && file.real(scale).value_or(0) == 0) {
+    file.fail(scale, fmt::format("is missing: GGUF has no key for query_pre_attn_scalar, and {} layers of width {} are "
+                                 "none of the published sizes; set it to query_pre_attn_scalar^-0.5 of config.json",
+                                 config.n_layers(), config.d_model));
   }
   const std::string window = config.architecture + ".attention.sliding_window";
   const std::int64_t width = file.integer(window).value_or(0);
@@ -173,6 +174,11 @@ void add_gguf_experts(const GgufFile& file, MoeSpec moe, GgufSparseLayers layers
   for (std::int64_t i = layers.first; i < config.n_layers(); ++i) {
     if ((i + 1) % layers.step != 0) continue;
     const auto has = [&](const char* name) { return file.find_tensor(fmt::format("blk.{}.{}", i, name)) != nullptr; };
+    // Their number makes a list of names below, so it is held against a tensor that the file has room for.
+    const std::string up = fmt::format("blk.{}.ffn_up_exps.weight", i);
+    const GgufTensor* tensor = file.find_tensor(up);
+    if (tensor == nullptr || tensor->shape.front() != moe.n_experts)
+      file.fail(up, fmt::format("is missing, or not of {} experts", moe.n_experts));
     moe.d_ff = widths[static_cast<std::size_t>(i)];
     moe.router_bias = has("ffn_gate_inp.bias");
     moe.expert_bias = has("ffn_up_exps.bias");

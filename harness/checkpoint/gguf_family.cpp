@@ -31,6 +31,7 @@ GgufFamily read_gguf_family(const JsonObject& row, const std::string& architectu
   out.windows_unscaled = row.flag("windows_unscaled").value_or(false);
   out.softmax_scale = row.text("softmax_scale").value_or("default");
   out.published_layers = row.integer_list("published_layers").value_or(std::vector<std::int64_t>{});
+  out.published_widths = row.integer_list("published_widths").value_or(std::vector<std::int64_t>{});
   out.temperature_scale = row.real("temperature_scale");
   out.temperature_length = count("temperature_length");
   out.max_alibi_bias = row.real("max_alibi_bias");
@@ -58,9 +59,15 @@ const std::vector<GgufFamily>& gguf_families() {
 
 }  // namespace
 
-bool lacks_softmax_scale(const GgufFamily& family, std::int64_t n_layers) {
-  const auto& known = family.published_layers;
-  return !known.empty() && std::find(known.begin(), known.end(), n_layers) == known.end();
+GemmaScale gemma_scale(const GgufFamily& family, std::int64_t n_layers, std::int64_t d_model) {
+  if (family.softmax_scale != "gemma") return GemmaScale::kByHead;
+  const auto look_up = [](const std::vector<std::int64_t>& published, std::int64_t value) {
+    if (value == published.back()) return GemmaScale::kByWidth;
+    const bool known = std::find(published.begin(), published.end(), value) != published.end();
+    return known ? GemmaScale::kByHead : GemmaScale::kUnknown;
+  };
+  const GemmaScale by_layers = look_up(family.published_layers, n_layers);
+  return by_layers != GemmaScale::kUnknown ? by_layers : look_up(family.published_widths, d_model);
 }
 
 const GgufFamily* find_gguf_family(std::string_view architecture) {

@@ -29,8 +29,9 @@ struct GgufFamily {
   std::optional<double> swa_base;  ///< theta of window layers, which no scaling touches
   bool windows_unscaled = false;   ///< window layers have the others' theta, but no scaling (OLMo-3)
   std::string softmax_scale = "default";
-  std::vector<std::int64_t> published_layers;  ///< Gemma's sizes, whose softmax scale is known; the last one's is
-                                               ///< (model width / heads)^-0.5, that of the others d_head^-0.5
+  /// Gemma's sizes, whose softmax scale is known: layers, and widths for models that were cut or grown. That of the
+  /// last one is (model width / heads)^-0.5, that of the others d_head^-0.5.
+  std::vector<std::int64_t> published_layers, published_widths;
   std::optional<double> temperature_scale;
   std::int64_t temperature_length = 0;
   std::optional<double> max_alibi_bias;
@@ -38,9 +39,13 @@ struct GgufFamily {
   bool untruncated = false;       ///< the maker's YaRN ramp is not rounded; llama.cpp's is
 };
 
-/// True where nothing says by what Gemma's scores are multiplied: query_pre_attn_scalar has no key in GGUF, and a model
-/// of so many layers was never published.
-bool lacks_softmax_scale(const GgufFamily& family, std::int64_t n_layers);
+/// What is known of Gemma's softmax scale, for which query_pre_attn_scalar has no key in GGUF.
+enum class GemmaScale {
+  kByHead,   ///< d_head^-0.5; of every other family too
+  kByWidth,  ///< (model width / heads)^-0.5
+  kUnknown   ///< neither so many layers nor such a width was ever published
+};
+GemmaScale gemma_scale(const GgufFamily& family, std::int64_t n_layers, std::int64_t d_model);
 
 /// The row of a general.architecture, or null.
 const GgufFamily* find_gguf_family(std::string_view architecture);

@@ -208,15 +208,15 @@ class GgufPositionReader {
     if (declared < 0 || !std::isfinite(declared)) file_.fail(key("attention.scale"), "must be above 0");
     if (declared > 0) return declared;  // llama.cpp: 0 stands for "not given"
     if (family_.softmax_scale == "one") return 1;
-    if (family_.softmax_scale != "gemma") return std::nullopt;
     const auto n_layers = static_cast<std::int64_t>(n_layers_);
-    if (index == 0 && lacks_softmax_scale(family_, n_layers)) {
-      warn(
-          fmt::format("{} is missing, and {} layers are none of the published sizes: 1 / sqrt({}) stands for the "
-                      "maker's query_pre_attn_scalar, as in llama.cpp",
-                      key("attention.scale"), n_layers, layer.d_head));
+    const GemmaScale known = gemma_scale(family_, n_layers, config_.d_model);
+    if (index == 0 && known == GemmaScale::kUnknown) {
+      warn(fmt::format(
+          "{} is missing, and {} layers of width {} are none of the published sizes: 1 / sqrt({}) stands for "
+          "the maker's query_pre_attn_scalar, as in llama.cpp",
+          key("attention.scale"), n_layers, config_.d_model, layer.d_head));
     }
-    if (n_layers != family_.published_layers.back()) return std::nullopt;
+    if (known != GemmaScale::kByWidth) return std::nullopt;
     return 1 / std::sqrt(static_cast<double>(config_.d_model) / static_cast<double>(layer.n_heads));
   }
 

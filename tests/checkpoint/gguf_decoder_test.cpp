@@ -14,12 +14,12 @@ using test::contains;
 using test::GgufBuilder;
 
 /// Metadata of a decoder with so many layers of four heads of 16, 8192 tokens, and an embedding.
-GgufBuilder gguf_decoder_metadata(const std::string& arch, std::uint32_t n_layers = 2) {
+GgufBuilder gguf_decoder_metadata(const std::string& arch, std::uint32_t n_layers = 2, std::uint32_t d_model = 32) {
   GgufBuilder builder;
   builder.text("general.architecture", arch)
       .uint32(arch + ".block_count", n_layers)
       .uint32(arch + ".context_length", 8192)
-      .uint32(arch + ".embedding_length", 32)
+      .uint32(arch + ".embedding_length", d_model)
       .uint32(arch + ".feed_forward_length", 8)
       .uint32(arch + ".attention.head_count", 4)
       .uint32(arch + ".attention.key_length", 16)
@@ -48,8 +48,9 @@ TEST_CASE("gguf decoder: Gemma's softmax scale is known for published sizes, els
   for (const std::string arch : {"gemma2", "gemma3"}) {
     INFO(arch);
     const std::string error = run_error(gguf_decoder_metadata(arch, 7));
-    CHECK(
-        contains(error, arch + ".attention.scale is missing: GGUF has no key for query_pre_attn_scalar, and 7 layers"));
+    CHECK(contains(
+        error,
+        arch + ".attention.scale is missing: GGUF has no key for query_pre_attn_scalar, and 7 layers of width 32"));
     CHECK(contains(error, "set it to query_pre_attn_scalar^-0.5"));
     CHECK(run_config(gguf_decoder_metadata(arch, 7).float32(arch + ".attention.scale", 0.25)).layers[0].softmax_scale ==
           0.25);
@@ -59,6 +60,10 @@ TEST_CASE("gguf decoder: Gemma's softmax scale is known for published sizes, els
   const auto scale = run_config(gguf_decoder_metadata("gemma2", 46)).layers[0].softmax_scale;
   CHECK_THAT(scale.value_or(0), Catch::Matchers::WithinAbs(1 / std::sqrt(8.0), 1e-15));
   CHECK(run_config(gguf_decoder_metadata("gemma3", 62)).layers[0].softmax_scale == scale);
+  // A model that was cut or grown is known by its width: 5376 / 4 heads for one made from Gemma 3 27B.
+  CHECK_FALSE(run_config(gguf_decoder_metadata("gemma3", 40, 3840)).layers[0].softmax_scale.has_value());
+  const auto grown = run_config(gguf_decoder_metadata("gemma3", 80, 5376)).layers[0].softmax_scale;
+  CHECK_THAT(grown.value_or(0), Catch::Matchers::WithinAbs(1 / std::sqrt(1344.0), 1e-15));
   // A picture of the positions is worth having even so.
   const auto resolved = gguf_decoder_metadata("gemma3", 7).bytes();
   CHECK(contains(resolve_gguf_positions(GgufFile::parse(resolved, "m.gguf")).warnings.at(0),
@@ -174,6 +179,19 @@ TEST_CASE("gguf decoder: what a family cannot do without is asked for", "[checkp
                                    .uint32("llama.expert_used_count", 2)
                                    .uint32("llama.expert_gating_func", 7)),
                  "llama.expert_gating_func = 7 is not supported; supported: 1 (softmax), 2 (sigmoid)"));
+  // A number of experts that no tensor bears out must not make a list of names.
+  CHECK(contains(
+      open_error_of(
+          gguf_decoder_metadata("llama").uint32("llama.expert_count", 65536).uint32("llama.expert_used_count", 2)),
+      "blk.0.ffn_up_exps.weight is missing, or not of 65536 experts"));
+  std::string minus_five;
+  test::append_number<std::int32_t>(minus_five, -5);
+  CHECK(contains(open_error_of(gguf_decoder_metadata("deepseek2")
+                                   .uint32("deepseek2.attention.kv_lora_rank", 8)
+                                   .uint32("deepseek2.rope.dimension_count", 8)
+                                   .uint32("deepseek2.expert_feed_forward_length", 8)
+                                   .raw("deepseek2.leading_dense_block_count", 5, minus_five)),
+                 "deepseek2.leading_dense_block_count = -5 is outside 0.."));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -50,8 +51,11 @@ DecoderConfig deepseek_v2_from_gguf(const GgufFile& file) {
   const auto count = [&](const char* key, std::int64_t low, std::int64_t high) {
     return required_gguf_integer(file, std::string("deepseek2.") + key, low, high);
   };
+  const auto count_or = [&](const char* key, std::int64_t fallback, std::int64_t high) {
+    return file.integer(std::string("deepseek2.") + key) ? count(key, 0, high) : fallback;
+  };
   LatentSpec latent;
-  latent.q_rank = file.integer("deepseek2.attention.q_lora_rank").value_or(0);
+  latent.q_rank = count_or("attention.q_lora_rank", 0, 1 << 20);
   latent.kv_rank = count("attention.kv_lora_rank", 1, 1 << 20);
   const bool apart = file.integer("deepseek2.attention.value_length_mla").has_value();
   latent.d_value = count(apart ? "attention.value_length_mla" : "attention.value_length", 1, 1 << 20);
@@ -61,11 +65,11 @@ DecoderConfig deepseek_v2_from_gguf(const GgufFile& file) {
     layer.latent = latent;
   }
   MoeSpec moe;
-  moe.n_groups = file.integer("deepseek2.expert_group_count") ? count("expert_group_count", 1, 1 << 16) : 1;
+  moe.n_groups = std::max<std::int64_t>(1, count_or("expert_group_count", 1, 1 << 16));
   moe.n_chosen_groups = moe.n_groups > 1 ? count("expert_group_used_count", 1, moe.n_groups) : 1;
-  moe.d_ff_shared = file.integer("deepseek2.expert_shared_count").value_or(0) *
-                    count("expert_feed_forward_length", 1, std::int64_t{1} << 28);
-  add_gguf_experts(file, moe, {file.integer("deepseek2.leading_dense_block_count").value_or(0), 1}, config);
+  moe.d_ff_shared =
+      count_or("expert_shared_count", 0, 1 << 10) * count("expert_feed_forward_length", 1, std::int64_t{1} << 28);
+  add_gguf_experts(file, moe, {count_or("leading_dense_block_count", 0, 1 << 20), 1}, config);
   for (LayerSpec& layer : config.layers) {
     if (!layer.moe) continue;
     if (layer.moe->n_experts % moe.n_groups != 0)
