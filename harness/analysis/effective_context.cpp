@@ -197,11 +197,15 @@ void add_bootstrap(const ScoreTable& table, const std::vector<double>& scores, c
     ++absolute_at[grid_place(table, rules.absolute)];
     ++relative_at[grid_place(table, rules.relative)];
   }
+  // Of the task with the fewest: a mean over tasks is as sure as its least sure part at most.
+  std::int64_t n_samples = INT64_MAX;
+  for (const TaskTable& task : table.tasks) n_samples = std::min(n_samples, static_cast<std::int64_t>(task.n_samples));
   for (LengthScore& point : out.curve) {
     const auto found = std::lower_bound(table.lengths.begin(), table.lengths.end(), point.length_tokens);
     std::vector<double>& drawn = drawn_at[static_cast<std::size_t>(found - table.lengths.begin())];
-    point.low = quantile(drawn, 0.025);
-    point.high = quantile(std::move(drawn), 0.975);
+    const double tail = n_samples < 2 ? 0.025 : expanded_tail(n_samples);
+    point.low = quantile(drawn, tail);
+    point.high = quantile(std::move(drawn), 1 - tail);
   }
   if (out.absolute.kind != Censoring::kNone) {
     out.absolute_low = value_at(table, place_quantile(absolute_at, 0.025));

@@ -68,7 +68,7 @@ struct BothRules {
 };
 BothRules effective_by_both_rules(const std::vector<LengthPoint>& points, const RuleSettings& settings);
 
-/// Score of one length with the 2.5 and 97.5 % points of the same bootstrap, in percent.
+/// Score of one length with the expanded percentile interval of the same bootstrap (expanded_tail), in percent.
 struct LengthScore {
   std::int64_t length_tokens = 0;
   double score = 0;

@@ -39,9 +39,9 @@ struct PairedDifference {
 };
 
 /// Mean over tasks of each task's mean over its values; one task is the plain mean. Samples of different tasks are
-/// different samples, so each task is resampled by itself. The interval is the percentile bootstrap, its spread scaled
-/// by sqrt(n / (n - 1)): drawing from n samples understates their variance by that factor.
-/// \param tasks  one length of each; not empty, each with a value in common.
+/// different samples, so each task is resampled by itself. The interval is the expanded percentile bootstrap
+/// (expanded_tail); where scores count right answers, half an unseen flip each way is added to every task, so that
+/// equal answers have an interval too. \param tasks  one length of each; not empty, each with a value in common.
 PairedDifference paired_difference(const std::vector<const PairedLength*>& tasks, const RngKey& key,
                                    int resamples = 2000);
 

@@ -43,6 +43,20 @@ double quantile(std::vector<double> values, double q) {
   return values[below] * (1 - weight) + values[above] * weight;
 }
 
+double expanded_tail(std::int64_t n_samples) {
+  FATHOM_CHECK(n_samples >= 2, "expanded_tail needs two samples");
+  const auto n = static_cast<double>(n_samples);
+  const double nu = n - 1;
+  const double z = kZ95;
+  const double z3 = z * z * z;
+  const double z5 = z3 * z * z;
+  const double z7 = z5 * z * z;
+  // Abramowitz & Stegun 26.7.5.
+  const double t = z + (z3 + z) / (4 * nu) + (5 * z5 + 16 * z3 + 3 * z) / (96 * nu * nu) +
+                   (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * nu * nu * nu);
+  return std::erfc(std::sqrt(n / nu) * t / std::sqrt(2.0)) / 2;
+}
+
 std::optional<Interval> bootstrap_mean_interval(const std::vector<double>& values, RngStream rng, int resamples,
                                                 double level) {
   if (values.empty()) return std::nullopt;

@@ -29,6 +29,12 @@ Interval wilson_interval(double successes, std::int64_t n, double z = kZ95);
 /// The q-quantile (0..1) of values by linear interpolation between order statistics (Hyndman & Fan type 7).
 double quantile(std::vector<double> values, double q);
 
+/// Share of resamples to leave out at each end for a 95 % interval of a statistic of n samples: the expanded percentile
+/// interval (Hesterberg 2015, "What teachers should know about the bootstrap", section 4.4), Phi(-sqrt(n / (n - 1))
+/// t_{0.975, n - 1}). Resamples of n samples scatter too little, by sqrt((n - 1) / n) and as if the spread were known;
+/// 0.025 for very large n. t by its series in 1 / (n - 1), good to 1 % from n = 4. n >= 2.
+double expanded_tail(std::int64_t n_samples);
+
 /// Percentile bootstrap of the mean over samples. Nothing for no values.
 std::optional<Interval> bootstrap_mean_interval(const std::vector<double>& values, RngStream rng, int resamples = 2000,
                                                 double level = 0.95);

@@ -81,9 +81,9 @@ TEST_CASE("paired_difference: means, difference and p of one task", "[analysis][
   CHECK_THAT(result.difference, WithinAbs(-0.32, 1e-12));
   CHECK_THAT(result.p, WithinAbs(2.0 / 256, 1e-12));  // 8 discordant, all one way
   REQUIRE(result.interval);
-  // Standard error of the paired difference: sqrt((8/25 - 0.32^2) / 24) = 0.0952.
-  CHECK_THAT(result.interval->low, WithinAbs(-0.32 - 1.96 * 0.0952, 0.03));
-  CHECK_THAT(result.interval->high, WithinAbs(-0.32 + 1.96 * 0.0952, 0.03));
+  // Standard error of the paired difference: sqrt((8/25 - 0.32^2) / 24) = 0.0952; the interval is a little wider.
+  CHECK_THAT(result.interval->low, WithinAbs(-0.32 - 1.96 * 0.0952, 0.06));
+  CHECK_THAT(result.interval->high, WithinAbs(-0.32 + 1.96 * 0.0952, 0.06));
 }
 
 TEST_CASE("paired_difference: depths of a sample are one draw", "[analysis][paired]") {
@@ -105,13 +105,16 @@ TEST_CASE("paired_difference: tasks weigh equally whatever their number of value
   CHECK_THAT(result.p, WithinAbs(0.0625, 1e-12));  // five discordant samples of the first task decide
 }
 
-TEST_CASE("paired_difference: no scatter, no interval of one sample", "[analysis][paired]") {
+TEST_CASE("paired_difference: equal answers are not certain, one sample has no interval", "[analysis][paired]") {
   const PairedLength equal = zero_one_pairs(256, 10, 10, 10);
   const PairedDifference result = paired_difference({&equal}, RngKey("test"));
   CHECK(result.p == 1);
   REQUIRE(result.interval);
-  CHECK(result.interval->low == 0);
-  CHECK(result.interval->high == 0);
+  // Half an unseen flip each way among ten answers.
+  CHECK(result.interval->low < -0.1);
+  CHECK(result.interval->low >= -0.4);
+  CHECK(result.interval->high > 0.1);
+  CHECK(result.interval->high <= 0.4);
   const PairedLength one = zero_one_pairs(256, 1, 0, 1);
   CHECK_FALSE(paired_difference({&one}, RngKey("test")).interval);
 }

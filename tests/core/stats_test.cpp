@@ -43,3 +43,10 @@ TEST_CASE("bootstrap_mean_interval: constant data has no width, a coin about the
   CHECK_THAT(interval->low, WithinAbs(.402, .02));
   CHECK_THAT(interval->high, WithinAbs(.598, .02));
 }
+
+TEST_CASE("expanded_tail: the worked values of Student's t", "[core][stats]") {
+  // Phi(-sqrt(50/49) 2.00958) and Phi(-sqrt(10/9) 2.26216).
+  CHECK_THAT(fathom::expanded_tail(50), WithinAbs(.021180, 2e-5));
+  CHECK_THAT(fathom::expanded_tail(10), WithinAbs(.008550, 5e-5));
+  CHECK_THAT(fathom::expanded_tail(1'000'000), WithinAbs(.025, 1e-5));
+}
