@@ -24,6 +24,7 @@ ComparisonSide read_side(const store::ResultReader& results, const std::string& 
 
 std::string join_numbers(const std::vector<std::int64_t>& numbers) {
   std::vector<std::string> parts;
+  parts.reserve(numbers.size());
   for (const std::int64_t number : numbers) parts.push_back(std::to_string(number));
   return join(parts, " and ");
 }

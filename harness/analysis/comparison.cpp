@@ -168,6 +168,7 @@ Verdict verdict_of(const GateUnit& unit, const GateSettings& settings) {
 
 void judge(std::vector<GateUnit>& units, const GateSettings& settings) {
   std::vector<double> p_values;
+  p_values.reserve(units.size());
   for (const GateUnit& unit : units) p_values.push_back(unit.p);
   const std::vector<double> adjusted = holm_adjust(p_values);
   for (std::size_t i = 0; i < units.size(); ++i) {

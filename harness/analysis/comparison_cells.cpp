@@ -86,6 +86,7 @@ void add_worst_cells(const RunPairing& runs, const GateSettings& settings, Compa
     }
   }
   std::vector<double> p_values;
+  p_values.reserve(cells.size());
   for (const CellChange& cell : cells) p_values.push_back(cell.p);
   const std::vector<double> adjusted = holm_adjust(p_values);
   std::vector<std::size_t> order;

@@ -67,7 +67,10 @@ void check_temperature(const QueryTemperature& temperature) {
 }
 
 double query_multiplier(const QueryTemperature& temperature, std::int64_t position) {
-  const auto steps = [&](std::int64_t tokens) { return static_cast<double>(tokens / temperature.length); };
+  const auto steps = [&](std::int64_t tokens) {
+    const std::int64_t whole = tokens / temperature.length;
+    return static_cast<double>(whole);
+  };
   switch (temperature.kind) {
     case TemperatureKind::kNone:
       return 1;

@@ -32,7 +32,8 @@ std::size_t concatenated_column(std::int64_t column, std::int64_t d_model) {
 
 void fill_paper_row(SinusoidalVariant variant, std::int64_t d_model, double position, double base, double* row) {
   for (std::int64_t column = 0; column < d_model; ++column) {
-    const double angle = position * std::pow(base, -static_cast<double>(column / 2 * 2) / static_cast<double>(d_model));
+    const std::int64_t even_column = column - column % 2;
+    const double angle = position * std::pow(base, -static_cast<double>(even_column) / static_cast<double>(d_model));
     const std::size_t place = variant == SinusoidalVariant::kInterleaved ? static_cast<std::size_t>(column)
                                                                          : concatenated_column(column, d_model);
     row[place] = column % 2 == 0 ? std::sin(angle) : std::cos(angle);

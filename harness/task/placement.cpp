@@ -65,7 +65,8 @@ class BalancedPlacer {
     for (const NeedleGroup& group : request_.groups) n_gold += group.gold ? group.n_needles : 0;
     if (request_.depth_bp) {
       FATHOM_CHECK(n_gold == 1, "a depth sweep has one gold needle");
-      const std::int64_t stratum = (2 * *request_.depth_bp * (kDepthStrata - 1) + kDepthScale) / (2 * kDepthScale);
+      const std::int64_t stratum =
+          (std::int64_t{2} * *request_.depth_bp * (kDepthStrata - 1) + kDepthScale) / (std::int64_t{2} * kDepthScale);
       stratum_taken_[static_cast<std::size_t>(stratum)] = true;
       gold_.push_back(take(*request_.depth_bp));
       return;

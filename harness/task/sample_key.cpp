@@ -42,7 +42,7 @@ std::string key_text(const SampleKeyParts& parts, bool with_length, bool with_de
   std::string parameters;
   for (const auto& [name, value] : parts.parameters) {
     if (!parameters.empty()) parameters += ';';
-    parameters += name + '=' + value;
+    parameters.append(name).append(1, '=').append(value);
   }
   std::string key = "fathom/1|" + parts.task + "|v=" + std::to_string(parts.version) + '|';
   key += parameters.empty() ? "-" : parameters;

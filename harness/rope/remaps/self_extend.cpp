@@ -29,7 +29,8 @@ class SelfExtend : public PositionRemap {
   std::int64_t n_regions() const override { return 2; }
   std::int64_t region(std::int64_t q, std::int64_t k) const override { return q - k < window_ ? 0 : 1; }
   double query_position(std::int64_t q, std::int64_t region) const override {
-    return region == 0 ? static_cast<double>(q) : static_cast<double>(q / options_.group) + shift_;
+    const std::int64_t query_group = q / options_.group;
+    return region == 0 ? static_cast<double>(q) : static_cast<double>(query_group) + shift_;
   }
   double key_position(std::int64_t k, std::int64_t region) const override {
     return static_cast<double>(region == 0 ? k : k / options_.group);
