@@ -158,6 +158,7 @@ AlgorithmItem make_sort(const task::TaskContext& context, std::int64_t n, RngStr
   auto drawn = rng.sample_without_replacement(closed ? kSortSymbols : kNumbers, static_cast<std::uint64_t>(n));
   const auto write = [&](const std::vector<std::uint64_t>& items) {
     std::vector<std::string> out;
+    out.reserve(items.size());
     for (const std::uint64_t i : items) out.push_back(closed ? symbol(context, i) : std::to_string(i + kLowest));
     return out;
   };
@@ -324,6 +325,7 @@ AlgorithmItem make_cmd(const task::TaskContext& context, std::int64_t n, RngStre
   std::vector<std::size_t> order = draw_order(rng);
   while (static_cast<std::int64_t>(order_steps(order).size()) != n) order = draw_order(rng);
   std::vector<std::string> said;
+  said.reserve(order.size());
   for (const std::size_t word : order) said.push_back(words[word]);
   std::vector<std::string> steps;
   for (const std::size_t step : order_steps(order)) steps.push_back(step_text(context, words[step]));

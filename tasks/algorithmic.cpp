@@ -206,6 +206,7 @@ std::unique_ptr<task::Task> make_algorithm(const task::TaskEntry& entry, TaskVar
   const std::vector<std::int64_t> sizes = algorithm_sizes(kind);
   if (options.size && std::find(sizes.begin(), sizes.end(), *options.size) == sizes.end()) {
     std::vector<std::string> known;
+    known.reserve(sizes.size());
     for (const std::int64_t n : sizes) known.push_back(std::to_string(n));
     throw ConfigError(
         fmt::format("{}: size = {} cannot be asked for; allowed: {}", entry.name, *options.size, join(known, ", ")));

@@ -170,6 +170,7 @@ std::unique_ptr<task::SampleDraft> FactsTask::draft(const task::SampleKeyParts& 
     auto boundaries = place.sample_without_replacement(static_cast<std::uint64_t>(space.n_boundaries()), n);
     std::sort(boundaries.begin(), boundaries.end());
     std::vector<task::Placement> places;
+    places.reserve(boundaries.size());
     for (const std::uint64_t b : boundaries) places.push_back({space.unit(static_cast<std::int64_t>(b)), std::nullopt});
     return places;
   };

@@ -135,6 +135,7 @@ std::vector<GridFact> GridTask::draw_facts(const task::SampleKeyParts& key) cons
 std::vector<std::string> GridTask::queried_places(const task::SampleKeyParts& key,
                                                   const std::vector<GridFact>& facts) const {
   std::vector<std::string> places;
+  places.reserve(facts.size());
   for (const GridFact& fact : facts) places.push_back(fact.where);
   if (key.control != task::Control::kWrongKey) return places;
   DistinctDraws used;

@@ -220,7 +220,7 @@ std::vector<std::string> DistinctDraws::draw(const ValuePool& pool, RngStream& r
   return values;
 }
 
-TextCollisions::TextCollisions(std::string fixed_text, std::function<std::string()> haystack_text)
+TextCollisions::TextCollisions(const std::string& fixed_text, std::function<std::string()> haystack_text)
     : fixed_text_(ascii_lower(fixed_text)), haystack_text_(std::move(haystack_text)) {}
 
 bool TextCollisions::contains(const std::string& value) {

@@ -68,7 +68,7 @@ class DistinctDraws {
 class TextCollisions {
  public:
   /// \param haystack_text  called on the first question only; unset: the haystack cannot hold a value of the form.
-  TextCollisions(std::string fixed_text, std::function<std::string()> haystack_text);
+  TextCollisions(const std::string& fixed_text, std::function<std::string()> haystack_text);
   bool contains(const std::string& value);
 
  private:

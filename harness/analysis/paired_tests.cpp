@@ -27,6 +27,7 @@ std::optional<std::vector<std::int64_t>> whole_steps(const std::vector<double>& 
                                   [&](double m) { return std::abs(m * scale - std::round(m * scale)) < 1e-7 * scale; });
     if (!fits) continue;
     std::vector<std::int64_t> steps;
+    steps.reserve(magnitudes.size());
     for (const double m : magnitudes) steps.push_back(static_cast<std::int64_t>(std::llround(m * scale)));
     // A common divisor would only make the table longer.
     std::int64_t divisor = 0;

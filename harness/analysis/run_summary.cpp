@@ -35,6 +35,7 @@ std::vector<TaskLabel> label_tasks(const std::vector<store::TaskInfo>& infos) {
 
 std::vector<std::int64_t> lengths_in(const std::vector<LengthScores>& scores) {
   std::vector<std::int64_t> out;
+  out.reserve(scores.size());
   for (const LengthScores& one : scores) out.push_back(one.length_tokens);
   return out;
 }

@@ -23,12 +23,12 @@ GgufFamily read_gguf_family(const JsonObject& row, const std::string& architectu
   out.default_window = count("default_window");
   out.windows_everywhere = row.text("windows") == "all";
   out.makers_window = count("makers_window");
+  out.windows_unscaled = row.flag("windows_unscaled").value_or(false);
   out.rope_step = count("rope_step");
   out.softmax_interval = count("softmax_interval");
   out.chunk = count("chunk");
   out.windows_rotate_only = row.text("rotates") == "windows";
   out.swa_base = row.real("swa_base");
-  out.windows_unscaled = row.flag("windows_unscaled").value_or(false);
   out.softmax_scale = row.text("softmax_scale").value_or("default");
   out.published_layers = row.integer_list("published_layers").value_or(std::vector<std::int64_t>{});
   out.published_widths = row.integer_list("published_widths").value_or(std::vector<std::int64_t>{});

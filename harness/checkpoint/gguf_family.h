@@ -22,12 +22,12 @@ struct GgufFamily {
   std::int64_t default_window = 0;    ///< of a file that gives none
   bool windows_everywhere = false;    ///< a window that a file gives is every layer's; llama.cpp ignores it
   std::int64_t makers_window = 0;     ///< in the maker's configuration, which the converter leaves out
+  bool windows_unscaled = false;      ///< window layers have the others' theta, but no scaling (OLMo-3)
   std::int64_t rope_step = 0;         ///< no rotation iff (i + 1) % n == 0; 0: every layer rotates
   std::int64_t softmax_interval = 0;  ///< softmax iff (i + 1) % n == 0; 0: every layer
   std::int64_t chunk = 0;             ///< Llama-4: rotating layers attend within chunks of so many tokens
   bool windows_rotate_only = false;
   std::optional<double> swa_base;  ///< theta of window layers, which no scaling touches
-  bool windows_unscaled = false;   ///< window layers have the others' theta, but no scaling (OLMo-3)
   std::string softmax_scale = "default";
   /// Gemma's sizes, whose softmax scale is known: layers, and widths for models that were cut or grown. That of the
   /// last one is (model width / heads)^-0.5, that of the others d_head^-0.5.

@@ -84,6 +84,8 @@ class GgufScaling {
     return spec;
   }
 
+  void warn(const std::string& text) { warnings_.push_back(file_.where() + ": " + text); }
+
   /// Llama-3.1 and its kin hold their scaling in rope_freqs alone; a file without it silently runs unscaled.
   void warn_without_divisors() {
     const double base = file_.real(prefix_ + "freq_base").value_or(kGgufDefaultBase);
@@ -115,17 +117,18 @@ class GgufScaling {
 
   /// The attention factor is the product that reaches llama.cpp's kernel: m(1), or m(k) / m(log multiplier) where the
   /// file has one, times the file's extra multiplier; m(k) = 0.1 k ln s + 1. Files do not hold k, the maker's mscale:
-  /// it is 1, but with latent attention, where it is the log multiplier. Latent attention has m(log multiplier)^2 in
-  /// its softmax scale.
+  /// it is 1, but for DeepSeek-V2, where it is the log multiplier. Latent attention has m(log multiplier)^2 in its
+  /// softmax scale.
   void read_yarn(ScalingSpec& spec) {
     spec.method = "yarn";
     const auto m = [&spec](double k) { return spec.factor > 1 ? kYarnCoefficient * k * std::log(spec.factor) + 1 : 1; };
     const double extra = file_.real(prefix_ + "scaling.attn_factor").value_or(1);
     double k_all = file_.real(prefix_ + "scaling.yarn_log_multiplier").value_or(0);
     if (family_.latent) k_all /= kYarnCoefficient;  // these files hold the product
-    double amplitude = m(1);
-    if (k_all != 0) amplitude = family_.latent ? 1 : m(1) / m(k_all);  // DeepSeek's files have mscale = mscale_all_dim
-    if (amplitude != m(1) || extra != 1) values_["attention_factor"] = format_double(amplitude * extra);
+    const double k = family_.architecture == "deepseek2" ? k_all : 1;
+    if (extra != 1 || k_all != 0) {
+      values_["attention_factor"] = format_double(k_all != 0 ? m(k) / m(k_all) * extra : m(1) * extra);
+    }
     if (k_all != 0) values_["mscale_all_dim"] = format_double(k_all);
     if (k_all != 0 && family_.latent) values_["softmax_mscale"] = "on";
     if (const auto mix = file_.real(prefix_ + "scaling.yarn_ext_factor"); mix && *mix != 1) {
@@ -136,16 +139,15 @@ class GgufScaling {
     read_yarn_ramp(spec);
   }
 
-  void warn(const std::string& text) { warnings_.push_back(file_.where() + ": " + text); }
-
-  /// The attention_factor of the maker's configuration.
+  /// The attention_factor of the maker's configuration, in place of what follows from the factor.
   void read_makers_amplitude(double extra) {
     const std::string key = prefix_ + "scaling.yarn_attn_factor";
     const auto value = file_.real(key);
     if (!value) return;
-    if (!(*value > 0) || !std::isfinite(*value)) file_.fail(key, fmt::format("= {} must be above 0", *value));
+    if (!(*value > 0) || !std::isfinite(*value))
+      file_.fail(key, fmt::format("= {} must be above 0", format_double(*value)));
     values_["attention_factor"] = format_double(*value * extra);
-    differences_.push_back(fmt::format("strict multiplies cosine and sine by {} as {} says, lcpp does not read it",
+    differences_.push_back(fmt::format("strict takes attention_factor = {} from {}, which lcpp does not read",
                                        format_double(*value), key));
   }
 

@@ -80,7 +80,8 @@ class TokenizerJsonReader {
   }
 
   bool is_unset(const char* key) const {
-    return !model_.contains(key) || model_.at(key).is_null() || model_.at(key) == std::string() ||
+    return !model_.contains(key) || model_.at(key).is_null() ||
+           (model_.at(key).is_string() && model_.at(key).get_ref<const std::string&>().empty()) ||
            model_.at(key) == 0.0;
   }
 

@@ -27,7 +27,7 @@ inline nlohmann::json read_fixture_json(const std::string& path) {
 /// Hugging Face's form under the same configuration.
 inline const std::map<std::string, const char*>& gguf_edits() {
   static const std::map<std::string, const char*> edits = {
-      {"gpt_oss", R"({"swiglu_limit": 7.0, "rope_parameters": {"truncate": true}})"},
+      {"gpt_oss", R"({"swiglu_limit": 7.0})"},
       {"llama4_text", R"({"no_rope_layers": [1, 1, 1, 0], "layer_types":
                         ["chunked_attention", "chunked_attention", "chunked_attention", "full_attention"]})"},
       {"llama_dynamic", R"({"rope_parameters": {"rope_type": "default", "factor": null}})"},

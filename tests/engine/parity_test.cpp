@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/checkpoint/checkpoint.h"
+#include "harness/checkpoint/position_override.h"
 #include "harness/engine/probe.h"
 #include "harness/engine/torch_language_model.h"
 #include "tests/support/catch.h"
