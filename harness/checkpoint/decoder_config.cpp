@@ -57,7 +57,7 @@ std::string describe_layer(const LayerSpec& layer) {
     parts.push_back("base=" + format_double(position.rope_base));
     parts.push_back("scaling=" + describe_scaling(position));
   }
-  for (const auto& [name, value] : position.options) parts.push_back(name + "=" + value);
+  for (const auto& [name, value] : position.options) parts.push_back(fmt::format("{}={}", name, value));
   if (position.rotary_dim > 0 && position.table_dtype != rope::FloatFormat::kFloat32) {
     parts.push_back(fmt::format("table_dtype={}", rope::to_string(position.table_dtype)));
   }

@@ -80,7 +80,7 @@ HWY_INLINE void unpack_fives(const std::uint8_t* high, const std::uint8_t* nibbl
   static const std::uint8_t kBits[32] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
                                          1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
   std::uint8_t bytes[32];
-  for (int i = 0; i < 4; ++i) std::memset(bytes + 8 * i, high[i], 8);
+  for (std::ptrdiff_t i = 0; i < 4; ++i) std::memset(bytes + 8 * i, high[i], 8);
   unpack_nibbles(nibbles, bias, out, 16);
   add_where(bytes, kBits, 32, 16, out);
 }
@@ -88,7 +88,7 @@ HWY_INLINE void unpack_fives(const std::uint8_t* high, const std::uint8_t* nibbl
 /// Adds `value` to the 256 q whose bit is set: bit j of byte i belongs to q[32 j + i].
 HWY_INLINE void add_bit_planes(const std::uint8_t* bytes, int value, std::int8_t* q) {
   std::uint8_t bits[32];
-  for (int j = 0; j < 8; ++j) {
+  for (std::ptrdiff_t j = 0; j < 8; ++j) {
     std::memset(bits, 1 << j, sizeof(bits));
     add_where(bytes, bits, 32, value, q + 32 * j);
   }
@@ -102,7 +102,7 @@ struct ScaleAndMinimum {
   int minimum;
 };
 
-inline ScaleAndMinimum unpack_scale(const std::uint8_t* packed, int j) {
+inline ScaleAndMinimum unpack_scale(const std::uint8_t* packed, std::ptrdiff_t j) {
   if (j < 4) return {packed[j] & 63, packed[j + 4] & 63};
   return {(packed[j + 4] & 15) | ((packed[j - 4] >> 6) << 4), (packed[j + 4] >> 4) | ((packed[j] >> 6) << 4)};
 }
@@ -219,7 +219,7 @@ void q2_k_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
     const float dmin = block_half(blocks + 82);
     unpack_pairs(blocks + 16, 0, q);
     unpack_pairs(blocks + 48, 0, q + 128);
-    for (int j = 0; j < 16; ++j, out += 16) {
+    for (std::ptrdiff_t j = 0; j < 16; ++j, out += 16) {
       expand(q + 16 * j, 16, d * static_cast<float>(blocks[j] & 15), dmin * static_cast<float>(blocks[j] >> 4), out);
     }
   }
@@ -236,7 +236,7 @@ void q3_k_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
     unpack_pairs(blocks + 64, 4, q + 128);
     add_bit_planes(blocks, 4, q);
     const std::uint8_t* packed = blocks + 96;
-    for (int j = 0; j < 16; ++j, out += 16) {
+    for (std::ptrdiff_t j = 0; j < 16; ++j, out += 16) {
       const int scale = ((packed[j % 8] >> (j / 8 * 4)) & 15) | (((packed[8 + j % 4] >> (j / 4 * 2)) & 3) << 4);
       expand(q + 16 * j, 16, d * static_cast<float>(scale - 32), 0, out);
     }
@@ -250,8 +250,8 @@ void q4_k_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   for (std::int64_t b = 0; b < n_blocks; ++b, blocks += 144) {
     const float d = block_half(blocks);
     const float dmin = block_half(blocks + 2);
-    for (int i = 0; i < 128; i += 16) unpack_nibbles(blocks + 16 + i, 0, q + i / 32 * 64 + i % 32, 32);
-    for (int j = 0; j < 8; ++j, out += 32) {
+    for (std::ptrdiff_t i = 0; i < 128; i += 16) unpack_nibbles(blocks + 16 + i, 0, q + i / 32 * 64 + i % 32, 32);
+    for (std::ptrdiff_t j = 0; j < 8; ++j, out += 32) {
       const ScaleAndMinimum packed = unpack_scale(blocks + 4, j);
       expand(q + 32 * j, 32, d * static_cast<float>(packed.scale), dmin * static_cast<float>(packed.minimum), out);
     }
@@ -264,9 +264,9 @@ void q5_k_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   for (std::int64_t b = 0; b < n_blocks; ++b, blocks += 176) {
     const float d = block_half(blocks);
     const float dmin = block_half(blocks + 2);
-    for (int i = 0; i < 128; i += 16) unpack_nibbles(blocks + 48 + i, 0, q + i / 32 * 64 + i % 32, 32);
+    for (std::ptrdiff_t i = 0; i < 128; i += 16) unpack_nibbles(blocks + 48 + i, 0, q + i / 32 * 64 + i % 32, 32);
     add_bit_planes(blocks + 16, 16, q);
-    for (int j = 0; j < 8; ++j, out += 32) {
+    for (std::ptrdiff_t j = 0; j < 8; ++j, out += 32) {
       const ScaleAndMinimum packed = unpack_scale(blocks + 4, j);
       expand(q + 32 * j, 32, d * static_cast<float>(packed.scale), dmin * static_cast<float>(packed.minimum), out);
     }
@@ -283,15 +283,15 @@ void q6_k_impl(const std::uint8_t* blocks, std::int64_t n_blocks, float* out) {
   std::int8_t tops[256];
   for (std::int64_t b = 0; b < n_blocks; ++b, blocks += 210) {
     const float d = block_half(blocks + 208);
-    for (int half = 0; half < 2; ++half) {
-      for (int i = 0; i < 64; i += 16) unpack_nibbles(blocks + 64 * half + i, 32, q + 128 * half + i, 64);
+    for (std::ptrdiff_t half = 0; half < 2; ++half) {
+      for (std::ptrdiff_t i = 0; i < 64; i += 16) unpack_nibbles(blocks + 64 * half + i, 32, q + 128 * half + i, 64);
       unpack_pairs(blocks + 128 + 32 * half, 0, tops + 128 * half);
     }
     for (int i = 0; i < 256; i += kByteLanes) {
       const auto top = hn::ShiftLeft<4>(hn::BitCast(d_byte, hn::LoadU(d_signed, tops + i)));
       store_bytes(hn::Add(hn::BitCast(d_byte, hn::LoadU(d_signed, q + i)), top), q + i);
     }
-    for (int j = 0; j < 16; ++j, out += 16) {
+    for (std::ptrdiff_t j = 0; j < 16; ++j, out += 16) {
       expand(q + 16 * j, 16, d * static_cast<float>(static_cast<std::int8_t>(blocks[192 + j])), 0, out);
     }
   }

@@ -26,6 +26,7 @@ std::optional<std::string> tensor_as_option(const GgufFile& file, std::string_vi
   std::vector<float> values(static_cast<std::size_t>(n));
   dequantize_range(*tensor->type, tensor->data, 0, n, values.data());
   std::vector<std::string> parts;
+  parts.reserve(values.size());
   for (const float value : values) parts.push_back(format_double(static_cast<double>(value)));
   return join(parts, ",");
 }

@@ -55,11 +55,13 @@ MappedFile::~MappedFile() {
 
 void release_mapped_pages(std::string_view bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size()) / page * page;
-  if (begin >= end) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first_page = (begin + page - 1) / page * page;
+  const std::uintptr_t end = (begin + bytes.size()) / page * page;
+  if (first_page >= end) return;
   // Advice: where it fails, nothing but memory is lost.
-  static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+  char* const pages = const_cast<char*>(bytes.data()) + (first_page - begin);
+  static_cast<void>(::madvise(pages, end - first_page, MADV_DONTNEED));
 }
 
 std::string read_text_file(const std::string& path) {

@@ -26,8 +26,9 @@ ModelPreset read_preset(const JsonObject& row) {
 
 std::vector<ModelPreset> read_presets() {
   const JsonObject table = JsonObject::parse(embedded_data(kPresetTable), kPresetTable, kPresetMaxDepth);
-  std::vector<ModelPreset> out;
   const auto rows = table.object_list("presets").value();
+  std::vector<ModelPreset> out;
+  out.reserve(rows.size());
   for (const JsonObject& row : rows) out.push_back(read_preset(row));
   return out;
 }

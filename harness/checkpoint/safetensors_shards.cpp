@@ -82,13 +82,14 @@ void SafetensorsShards::open_indexed(const std::string& folder, const std::strin
     names.insert(name);
   }
   if (names.empty()) index.fail("weight_map", "names no tensor");
+  const auto shard_path = [&folder](const std::string& name) { return fmt::format("{}/{}", folder, name); };
   for (const std::string& name : names) {
-    if (std::filesystem::exists(folder + "/" + name)) continue;
+    if (std::filesystem::exists(shard_path(name))) continue;
     throw ModelError(fmt::format("model: {}/{} is missing: {} names {} files; put all of them into the folder", folder,
                                  name, index_path, names.size()));
   }
   for (const std::string& name : names) {
-    files_.push_back(SafetensorsFile::open(folder + "/" + name));
+    files_.push_back(SafetensorsFile::open(shard_path(name)));
     for (const SafetensorsTensor& tensor : files_.back().tensors()) {
       const auto entry = file_of.find(tensor.name);
       if (entry == file_of.end() || entry->second != name) {

@@ -117,7 +117,7 @@ std::string comparison_headline(const Comparison& comparison) {
   const std::string criterion =
       fmt::format("drop > {} points and adjusted p < {}", format_double(comparison.settings.tolerance_points),
                   format_double(comparison.settings.alpha));
-  const std::string found =
+  std::string found =
       n_regressions > 0
           ? fmt::format("regression: {} of {} tests fell ({})", n_regressions, comparison.units.size(), criterion)
           : fmt::format("no regression in {} tests ({})", comparison.units.size(), criterion);

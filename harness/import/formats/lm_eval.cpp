@@ -48,7 +48,7 @@ std::string text_at(const json& object, const char* key) {
 
 /// "pretrained=NAME,dtype=…" or the stored model name.
 std::string model_of(const json& document) {
-  const std::string name = text_at(document, "model_name");
+  std::string name = text_at(document, "model_name");
   if (!name.empty()) return name;
   const json config = document.value("config", json::object());
   for (const std::string& part : split_list(text_at(config, "model_args"))) {
