@@ -148,9 +148,9 @@ class HtmlRun {
 
  private:
   void add(object& out, const std::string& name, const std::string& heading, const std::string& anchor,
-           object section) {
+           const object& section) {
     contents_.push_back(object{{"heading", heading}, {"anchor", id_ + "-" + anchor}});
-    out[name] = std::move(section);
+    out[name] = section;
   }
 
   void add_plain(list& sections, const std::string& heading, const std::string& anchor, const Table& table) {

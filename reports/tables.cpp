@@ -243,7 +243,7 @@ Table unbuilt_table(const TableSource& source) {
         return true;
       });
       if (same == groups.end()) {
-        groups.push_back({std::move(row), {visible_text(variant.record.name)}});
+        groups.emplace_back(std::move(row), std::vector<std::string>{visible_text(variant.record.name)});
       } else {
         same->second.push_back(visible_text(variant.record.name));
       }
@@ -280,7 +280,7 @@ std::vector<std::string> summary_notes(const TableSource& source) {
   for (const auto& [note, names] : notes) {
     const bool everyone = names.size() == source.run.variants.size() && names.size() > 1;
     const std::string who = everyone ? source.labels("all_variants") : join(names, ", ");
-    out.push_back(who + ": " + note);
+    out.push_back(fmt::format("{}: {}", who, note));
   }
   if (trained_here) out.push_back(source.labels("note_one_run"));
   return out;

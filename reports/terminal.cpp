@@ -90,6 +90,7 @@ class TerminalText {
     for (const std::size_t c : columns) table.columns.push_back(full.columns[c]);
     for (const auto& row : full.rows) {
       std::vector<Cell> picked;
+      picked.reserve(columns.size());
       for (const std::size_t c : columns) picked.push_back(row[c]);
       table.rows.push_back(std::move(picked));
     }
@@ -228,11 +229,11 @@ class TerminalWriter : private TerminalText {
         const bool known = found != curve.end() && found->mean;
         spark += known ? painted_block(*found->mean) : "·";
         if (i < n_numbers) {
-          numbers += " " + fit_right(known ? format_percent(*found->mean, found->n_values) : std::string(kNothing),
-                                     kNumberColumns);
+          const std::string text = known ? format_percent(*found->mean, found->n_values) : std::string(kNothing);
+          numbers.append(1, ' ').append(fit_right(text, kNumberColumns));
         }
       }
-      line(fit_left(visible_text(variant.record.name), name_columns) + "  " + spark + numbers);
+      line(fmt::format("{}  {}{}", fit_left(visible_text(variant.record.name), name_columns), spark, numbers));
     }
     out_ << "\n";
   }

@@ -39,6 +39,7 @@ void write_history_terminal(const std::vector<analysis::HistorySeries>& history,
     write_history_row(table, widths, headings, out);
     for (const auto& row : table.rows) {
       std::vector<std::string> texts;
+      texts.reserve(row.size());
       for (const Cell& cell : row) texts.push_back(cell.text);
       write_history_row(table, widths, texts, out);
     }
