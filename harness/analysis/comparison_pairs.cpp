@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "harness/core/text_util.h"
+
 namespace fathom::analysis {
 namespace {
 
@@ -54,6 +56,47 @@ void match_tasks(const ComparisonSide& baseline, const ComparisonSide& candidate
   }
 }
 
+using VariantRecords = std::vector<eval::VariantRecord>;
+
+bool names_word(const eval::VariantRecord& variant, const std::string& word) {
+  const std::vector<std::string> words = split(variant.name, ' ');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// A variant's name without the words that every variant of its run has and none of the other run: they are settings
+/// that were changed for the whole run, as the dtype.
+std::string name_within_run(const std::string& name, const VariantRecords& own, const VariantRecords& other) {
+  std::vector<std::string> kept;
+  for (const std::string& word : split(name, ' ')) {
+    const auto has_word = [&word](const eval::VariantRecord& variant) { return names_word(variant, word); };
+    const bool run_wide =
+        std::all_of(own.begin(), own.end(), has_word) && std::none_of(other.begin(), other.end(), has_word);
+    if (!run_wide) kept.push_back(word);
+  }
+  return join(kept, " ");
+}
+
+/// Takes those pairs out of the lonely ones whose names within their runs are equal, and unlike any other's.
+void match_within_runs(const VariantRecords& before, const VariantRecords& now, std::vector<std::size_t>& lonely_before,
+                       std::vector<std::size_t>& lonely_now, RunPairing& out) {
+  const auto take_only = [](std::vector<std::size_t>& lonely, const auto& has_key) {
+    const auto n = std::count_if(lonely.begin(), lonely.end(), has_key);
+    return n == 1 ? std::find_if(lonely.begin(), lonely.end(), has_key) : lonely.end();
+  };
+  const std::vector<std::size_t> asked = lonely_before;
+  for (const std::size_t index : asked) {
+    const std::string key = name_within_run(before[index].name, before, now);
+    const auto b =
+        take_only(lonely_before, [&](std::size_t i) { return name_within_run(before[i].name, before, now) == key; });
+    const auto c =
+        take_only(lonely_now, [&](std::size_t i) { return name_within_run(now[i].name, now, before) == key; });
+    if (b == lonely_before.end() || c == lonely_now.end()) continue;
+    out.variants.push_back({{*b, *c, before[*b].name + " -> " + now[*c].name}, {}, {}, 0, {}, {}});
+    lonely_before.erase(b);
+    lonely_now.erase(c);
+  }
+}
+
 void match_variants(const ComparisonSide& baseline, const ComparisonSide& candidate, RunPairing& out) {
   const auto& before = baseline.info.variants;
   const auto& now = candidate.info.variants;
@@ -73,6 +116,7 @@ void match_variants(const ComparisonSide& baseline, const ComparisonSide& candid
   for (std::size_t c = 0; c < now.size(); ++c) {
     if (!found[c]) lonely_candidate.push_back(c);
   }
+  match_within_runs(before, now, lonely_baseline, lonely_candidate, out);
   if (lonely_baseline.size() == 1 && lonely_candidate.size() == 1) {
     // The names spell out settings that were changed on purpose; there is no doubt what belongs together.
     const std::size_t b = lonely_baseline.front();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "harness/analysis/comparison_pairs.h"
 #include "harness/core/hash.h"
 #include "harness/store/result_store.h"
 #include "tests/support/catch.h"
@@ -293,6 +294,25 @@ TEST_CASE("compare: the only variants without a namesake belong together", "[ana
   REQUIRE(comparison.pairs.size() == 1);
   CHECK(comparison.pairs[0].name == "rope -> rope yarn");
   CHECK(comparison.exit_code() == ExitCode::kOk);
+}
+
+TEST_CASE("compare: variants that differ in a setting of the whole run belong together", "[analysis][compare]") {
+  const auto pairs_of = [](const std::vector<std::string>& before, const std::vector<std::string>& now) {
+    ComparisonSide baseline, candidate;
+    for (const std::string& name : before) baseline.info.variants.push_back(test::made_up_variant(name));
+    for (const std::string& name : now) candidate.info.variants.push_back(test::made_up_variant(name));
+    std::vector<std::string> names;
+    for (const VariantPairing& variant : pair_runs(baseline, candidate).variants) names.push_back(variant.pair.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(pairs_of({"alibi", "rope", "rope yarn"}, {"alibi bf16", "rope bf16", "rope yarn bf16"}) ==
+        Names{"alibi -> alibi bf16", "rope -> rope bf16", "rope yarn -> rope yarn bf16"});
+  CHECK(pairs_of({"rope float32", "rope yarn float32"}, {"rope bf16", "rope yarn bf16"}) ==
+        Names{"rope float32 -> rope bf16", "rope yarn float32 -> rope yarn bf16"});
+  CHECK(pairs_of({"rope", "rope yarn"}, {"rope", "rope linear", "rope ntk"}) == Names{"rope"});
+  // Scaling names differ from variant to variant: no pair is certain.
+  CHECK(pairs_of({"rope yarn", "rope ntk"}, {"rope linear", "rope dynamic"}).empty());
 }
 
 TEST_CASE("compare: graded scores are compared in their own unit", "[analysis][compare]") {
