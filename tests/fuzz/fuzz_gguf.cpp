@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     refused_or_done([&] { fathom::fuzz::use_tokenizer(*make_gguf_tokenizer(file)); });
     refused_or_done([&] { inspect_json(resolve_gguf_positions(file), 1000); });
     for (const ArchitectureEntry& entry : architectures().entries()) {
-      if (entry.config_from_gguf != nullptr) refused_or_done([&] { entry.gguf_tensors(entry.config_from_gguf(file)); });
+      if (entry.config_from_gguf != nullptr) refused_or_done([&] { entry.gguf_names(entry.config_from_gguf(file)); });
     }
   });
   return 0;
