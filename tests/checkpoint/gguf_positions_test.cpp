@@ -143,6 +143,9 @@ TEST_CASE("gguf positions: divisors of 1e30 freeze a channel", "[checkpoint][ggu
 TEST_CASE("gguf positions: impossible values are refused by key", "[checkpoint][gguf][errors]") {
   CHECK(contains(gguf_error(metadata("qwen2").uint32("qwen2.rope.dimension_count", 15)),
                  "qwen2.rope.dimension_count = 15 must be an even number in 2..16"));
+  // Found by fuzzing: a head this wide asked for a table of half a gigabyte.
+  CHECK(contains(gguf_error(metadata("qwen2").uint32("qwen2.attention.key_length", 1U << 27U)),
+                 "134217728 rotated lanes a head; at most 65536 are allowed"));
   CHECK(contains(gguf_error(metadata("qwen2").float32("qwen2.rope.freq_base", -1)),
                  "qwen2.rope.freq_base = -1 must be above 0"));
   CHECK(contains(gguf_error(metadata("qwen2").text("qwen2.rope.scaling.type", "spiral")),

@@ -175,6 +175,8 @@ TEST_CASE("hf positions: a file with position keys only is enough", "[checkpoint
   CHECK(config.claimed_context == 0);
   CHECK(config.warnings.size() == 2);
   CHECK(contains(resolve_error({{"model_type", "llama"}, {"rope_theta", 5e5}}), "head_dim is missing"));
+  CHECK(contains(resolve_error({{"model_type", "llama"}, {"head_dim", 1 << 27}, {"rope_theta", 5e5}}),
+                 "134217728 rotated lanes a head; at most 65536 are allowed"));
   json alibi = {{"model_type", "bloom"}, {"hidden_size", 64}};
   CHECK(contains(resolve_error(alibi), "head_dim is missing"));
 }
