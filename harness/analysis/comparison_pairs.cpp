@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "harness/core/text_util.h"
 
@@ -76,24 +78,28 @@ std::string name_within_run(const std::string& name, const VariantRecords& own, 
   return join(kept, " ");
 }
 
+void add_renamed_pair(const VariantRecords& before, const VariantRecords& now, std::size_t b, std::size_t c,
+                      RunPairing& out) {
+  out.variants.push_back({{b, c, before[b].name + " -> " + now[c].name}, {}, {}, 0, {}, {}});
+}
+
 /// Takes those pairs out of the lonely ones whose names within their runs are equal, and unlike any other's.
 void match_within_runs(const VariantRecords& before, const VariantRecords& now, std::vector<std::size_t>& lonely_before,
                        std::vector<std::size_t>& lonely_now, RunPairing& out) {
-  const auto take_only = [](std::vector<std::size_t>& lonely, const auto& has_key) {
-    const auto n = std::count_if(lonely.begin(), lonely.end(), has_key);
-    return n == 1 ? std::find_if(lonely.begin(), lonely.end(), has_key) : lonely.end();
-  };
-  const std::vector<std::size_t> asked = lonely_before;
-  for (const std::size_t index : asked) {
-    const std::string key = name_within_run(before[index].name, before, now);
-    const auto b =
-        take_only(lonely_before, [&](std::size_t i) { return name_within_run(before[i].name, before, now) == key; });
-    const auto c =
-        take_only(lonely_now, [&](std::size_t i) { return name_within_run(now[i].name, now, before) == key; });
-    if (b == lonely_before.end() || c == lonely_now.end()) continue;
-    out.variants.push_back({{*b, *c, before[*b].name + " -> " + now[*c].name}, {}, {}, 0, {}, {}});
-    lonely_before.erase(b);
-    lonely_now.erase(c);
+  std::map<std::string, std::vector<std::size_t>> before_by_key, now_by_key;
+  for (const std::size_t b : lonely_before) before_by_key[name_within_run(before[b].name, before, now)].push_back(b);
+  for (const std::size_t c : lonely_now) now_by_key[name_within_run(now[c].name, now, before)].push_back(c);
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const auto& [key, indices] : before_by_key) {
+    const auto found = now_by_key.find(key);
+    if (indices.size() != 1 || found == now_by_key.end() || found->second.size() != 1) continue;
+    pairs.emplace_back(indices.front(), found->second.front());
+  }
+  std::sort(pairs.begin(), pairs.end());  // in the baseline's order
+  for (const auto& [b, c] : pairs) {
+    add_renamed_pair(before, now, b, c, out);
+    lonely_before.erase(std::find(lonely_before.begin(), lonely_before.end(), b));
+    lonely_now.erase(std::find(lonely_now.begin(), lonely_now.end(), c));
   }
 }
 
@@ -119,9 +125,7 @@ void match_variants(const ComparisonSide& baseline, const ComparisonSide& candid
   match_within_runs(before, now, lonely_baseline, lonely_candidate, out);
   if (lonely_baseline.size() == 1 && lonely_candidate.size() == 1) {
     // The names spell out settings that were changed on purpose; there is no doubt what belongs together.
-    const std::size_t b = lonely_baseline.front();
-    const std::size_t c = lonely_candidate.front();
-    out.variants.push_back({{b, c, before[b].name + " -> " + now[c].name}, {}, {}, 0, {}, {}});
+    add_renamed_pair(before, now, lonely_baseline.front(), lonely_candidate.front(), out);
     return;
   }
   for (const std::size_t b : lonely_baseline) out.only_baseline_variants.push_back(before[b].name);

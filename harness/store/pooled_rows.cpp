@@ -29,6 +29,16 @@ std::optional<std::int32_t> task_index(const RunScope& run, const SamplePlace& p
   return found->second;
 }
 
+/// Runs a statement of which the only parameter is a variant and the first column a sample, for every variant of a run.
+template <typename Visit>
+void for_each_result(const RunScope& run, Statement& select, const Visit& visit) {
+  for (const RunVariant& variant : run.variants) {
+    select.bind(0, variant.variant_id);
+    while (select.step()) visit(variant, run.places.of(select.integer(0)));
+    select.reset();
+  }
+}
+
 struct ReplySums {
   std::int64_t n_samples = 0, n_empty = 0, n_budget_hits = 0, n_tokens = 0;
   std::int64_t largest_slack = 0, n_fit_drift = 0;
@@ -70,17 +80,12 @@ std::vector<ScoreMeanRow> read_score_means(const RunScope& run) {
                    "SELECT r.sample_id, score.scorer_id, score.value FROM result r INDEXED BY result_by_variant CROSS "
                    "JOIN score ON score.result_id = r.result_id WHERE r.variant_id = ? AND r.status = 'ok' AND value "
                    "IS NOT NULL");
-  for (const RunVariant& variant : run.variants) {
-    select.bind(0, variant.variant_id);
-    while (select.step()) {
-      const SamplePlace& place = run.places.of(select.integer(0));
-      const auto task = task_index(run, place);
-      if (place.is_control || !task) continue;
-      const std::size_t scorer = scorers.place_of_id.at(select.integer(1));
-      sums[{scorer, *task, variant.ordinal, place.length_tokens}].add(select.real(2));
-    }
-    select.reset();
-  }
+  for_each_result(run, select, [&](const RunVariant& variant, const SamplePlace& place) {
+    const auto task = task_index(run, place);
+    if (place.is_control || !task) return;
+    const std::size_t scorer = scorers.place_of_id.at(select.integer(1));
+    sums[{scorer, *task, variant.ordinal, place.length_tokens}].add(select.real(2));
+  });
   std::vector<ScoreMeanRow> out;
   for (const auto& [key, sum] : sums) {
     const auto& [scorer, task, variant, length] = key;
@@ -95,16 +100,11 @@ std::vector<ReplyRow> read_replies(const RunScope& run) {
                    "SELECT r.sample_id, c.reply_tokens, c.budget_hit, c.reply_tokens = 0 OR trim(c.reply_text) = '' "
                    "FROM result r INDEXED BY result_by_variant CROSS JOIN completion c ON c.result_id = r.result_id "
                    "WHERE r.variant_id = ? AND r.status = 'ok'");
-  for (const RunVariant& variant : run.variants) {
-    select.bind(0, variant.variant_id);
-    while (select.step()) {
-      const SamplePlace& place = run.places.of(select.integer(0));
-      const auto task = task_index(run, place);
-      if (place.is_control || !task) continue;
-      add_reply(place, select, sums[{variant.ordinal, *task, place.length_tokens}]);
-    }
-    select.reset();
-  }
+  for_each_result(run, select, [&](const RunVariant& variant, const SamplePlace& place) {
+    const auto task = task_index(run, place);
+    if (place.is_control || !task) return;
+    add_reply(place, select, sums[{variant.ordinal, *task, place.length_tokens}]);
+  });
   std::vector<ReplyRow> out;
   for (const auto& [key, sum] : sums) {
     const auto& [variant, task, length] = key;
@@ -125,20 +125,15 @@ std::vector<ControlRow> read_controls(const RunScope& run) {
       "SELECT s.control, score.value FROM result r JOIN sample s USING (sample_id) JOIN task t USING (task_id) "
       "JOIN score ON score.result_id = r.result_id JOIN scorer USING (scorer_id) "
       "WHERE r.result_id = ? AND scorer.name = t.metric AND score.value IS NOT NULL");
-  for (const RunVariant& variant : run.variants) {
-    select.bind(0, variant.variant_id);
-    while (select.step()) {
-      const SamplePlace& place = run.places.of(select.integer(0));
-      const auto task = task_index(run, place);
-      if (!place.is_control || !task) continue;  // a task of which controls ran and nothing else has no row
-      score.bind(0, select.integer(1));
-      while (score.step()) {
-        sums[{variant.ordinal, *task, std::string(score.text(0)), place.length_tokens}].add(score.real(1));
-      }
-      score.reset();
+  for_each_result(run, select, [&](const RunVariant& variant, const SamplePlace& place) {
+    const auto task = task_index(run, place);
+    if (!place.is_control || !task) return;  // a task of which controls ran and nothing else has no row
+    score.bind(0, select.integer(1));
+    while (score.step()) {
+      sums[{variant.ordinal, *task, std::string(score.text(0)), place.length_tokens}].add(score.real(1));
     }
-    select.reset();
-  }
+    score.reset();
+  });
   std::vector<ControlRow> out;
   for (const auto& [key, sum] : sums) {
     const auto& [variant, task, control, length] = key;
@@ -152,19 +147,14 @@ std::vector<CostRow> read_costs(const RunScope& run, const std::vector<eval::Var
   Statement select(run.database,
                    "SELECT sample_id, seconds, computed_tokens, peak_rss_bytes FROM result INDEXED BY "
                    "result_by_variant WHERE variant_id = ?");
-  for (const RunVariant& variant : run.variants) {
-    select.bind(0, variant.variant_id);
-    while (select.step()) {
-      const SamplePlace& place = run.places.of(select.integer(0));
-      CostRow& row = sums[{variant.ordinal, place.length_tokens}];
-      ++row.n_samples;
-      row.seconds += select.real(1);
-      row.prompt_tokens += place.prompt_tokens;
-      row.computed_tokens += select.integer(2);
-      row.peak_rss_bytes = std::max(row.peak_rss_bytes, select.integer(3));
-    }
-    select.reset();
-  }
+  for_each_result(run, select, [&](const RunVariant& variant, const SamplePlace& place) {
+    CostRow& row = sums[{variant.ordinal, place.length_tokens}];
+    ++row.n_samples;
+    row.seconds += select.real(1);
+    row.prompt_tokens += place.prompt_tokens;
+    row.computed_tokens += select.integer(2);
+    row.peak_rss_bytes = std::max(row.peak_rss_bytes, select.integer(3));
+  });
   std::vector<CostRow> out;
   for (auto& [key, row] : sums) {
     row.variant = variants[static_cast<std::size_t>(key.first)].name;
