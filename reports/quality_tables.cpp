@@ -7,17 +7,10 @@
 #include <set>
 
 #include "reports/format.h"
+#include "reports/table_parts.h"
 
 namespace fathom::reports {
 namespace {
-
-std::string variant_name(const TableSource& source, std::int32_t variant) {
-  return visible_text(source.run.variants[static_cast<std::size_t>(variant)].record.name);
-}
-
-std::string task_name(const TableSource& source, std::int32_t task) {
-  return visible_text(source.run.tasks[static_cast<std::size_t>(task)].label);
-}
 
 Cell share_cell(std::int64_t n, std::int64_t n_samples) {
   if (n == 0) return {"0"};
@@ -46,8 +39,8 @@ Table reply_table(const TableSource& source) {
                    {l("empty_replies")},         {l("budget_hits")},        {l("mean_reply_tokens")}};
   for (const store::ReplyRow& row : source.run.replies) {
     if (row.n_empty == 0 && row.n_budget_hits == 0) continue;
-    table.rows.push_back({{variant_name(source, row.variant)},
-                          {task_name(source, row.task)},
+    table.rows.push_back({{shown_variant(source, row.variant)},
+                          {shown_task(source, row.task)},
                           {format_tokens(row.length_tokens)},
                           {format_count(row.n_samples)},
                           share_cell(row.n_empty, row.n_samples),
@@ -71,7 +64,7 @@ Table fit_table(const TableSource& source) {
     kept.n_fit_drift = std::max(kept.n_fit_drift, row.n_fit_drift);
   }
   for (const auto& [place, row] : widest) {
-    table.rows.push_back({{task_name(source, row.task)},
+    table.rows.push_back({{shown_task(source, row.task)},
                           {format_tokens(row.length_tokens)},
                           {format_count(row.n_fit_drift)},
                           {format_tokens(row.largest_slack_tokens)}});
@@ -88,8 +81,8 @@ Table corrected_table(const TableSource& source) {
   for (const std::int64_t length : source.run.lengths) table.columns.push_back({format_tokens_short(length)});
   for (std::size_t v = 0; v < source.run.variants.size(); ++v) {
     for (std::size_t t = 0; t < source.run.tasks.size(); ++t) {
-      std::vector<Cell> row = {{variant_name(source, static_cast<std::int32_t>(v))},
-                               {task_name(source, static_cast<std::int32_t>(t))}};
+      std::vector<Cell> row = {{shown_variant(source, static_cast<std::int32_t>(v))},
+                               {shown_task(source, static_cast<std::int32_t>(t))}};
       bool scored = false;
       for (const std::int64_t length : source.run.lengths) {
         const auto& curve = source.run.variants[v].tasks[t].curve;
@@ -130,7 +123,7 @@ Table seed_table(const TableSource& source) {
     const analysis::SeedSpread& spread = row.spread;
     const std::int64_t n_values = static_cast<std::int64_t>(spread.n_seeds) * spread.n_samples;
     table.rows.push_back({{visible_text(row.setting)},
-                          {task_name(source, row.task)},
+                          {shown_task(source, row.task)},
                           {format_tokens(row.length_tokens)},
                           {std::to_string(spread.n_seeds)},
                           {format_percent(spread.mean, n_values)},

@@ -52,7 +52,7 @@ Table guess_table(const TableSource& source) {
     guesses[{guess.task, guess.length_tokens}] = guess.in_text_guess;
     lengths.insert(guess.length_tokens);
   }
-  for (const std::int64_t length : lengths) table.columns.push_back(right_column(format_tokens_short(length)));
+  add_token_columns(lengths, table);
   // Guess levels are exact: their digits do not depend on a number of samples.
   const auto percent = [](double share) { return fmt::format("{:.3g}", 100 * share); };
   for (std::size_t t = 0; t < source.run.tasks.size(); ++t) {
@@ -74,15 +74,15 @@ Table other_scores_table(const TableSource& source) {
   table.columns = {left_column(l("scorer")), left_column(l("task")), left_column(l("variant"))};
   std::set<std::int64_t> lengths;
   for (const store::ScoreMeanRow& row : source.run.other_scores) lengths.insert(row.length_tokens);
-  for (const std::int64_t length : lengths) table.columns.push_back(right_column(format_tokens_short(length)));
+  add_token_columns(lengths, table);
   const store::ScoreMeanRow* last = nullptr;
   for (const store::ScoreMeanRow& row : source.run.other_scores) {
     const bool same_row =
         last != nullptr && last->scorer == row.scorer && last->task == row.task && last->variant == row.variant;
     if (!same_row) {
       table.rows.push_back({{visible_text(row.scorer), scorer_unit_text(row.scorer, l)},
-                            {visible_text(source.run.tasks[static_cast<std::size_t>(row.task)].label)},
-                            {visible_text(source.run.variants[static_cast<std::size_t>(row.variant)].record.name)}});
+                            {shown_task(source, row.task)},
+                            {shown_variant(source, row.variant)}});
       table.rows.back().resize(table.columns.size(), Cell{std::string(kNothing)});
     }
     const auto column = 3 + std::distance(lengths.begin(), lengths.find(row.length_tokens));
@@ -101,11 +101,10 @@ Table position_bits_table(const TableSource& source) {
   for (const analysis::PositionCurve& curve : source.run.position_bits) {
     for (const auto& [first, bin] : curve.bits.bins()) bins.insert(first);
   }
-  for (const std::int64_t first : bins) table.columns.push_back(right_column(format_tokens_short(first)));
+  add_token_columns(bins, table);
   for (const analysis::PositionCurve& curve : source.run.position_bits) {
-    std::vector<Cell> row = {{visible_text(source.run.variants[static_cast<std::size_t>(curve.variant)].record.name)},
-                             {visible_text(source.run.tasks[static_cast<std::size_t>(curve.task)].label)},
-                             tokens_cell(curve.length_tokens)};
+    std::vector<Cell> row = {
+        {shown_variant(source, curve.variant)}, {shown_task(source, curve.task)}, tokens_cell(curve.length_tokens)};
     for (const std::int64_t first : bins) {
       const auto found = curve.bits.bins().find(first);
       row.push_back(found == curve.bits.bins().end() ? Cell{std::string(kNothing)}
@@ -124,16 +123,14 @@ Table control_table(const TableSource& source) {
   table.columns = {left_column(l("variant")), left_column(l("task")), left_column(l("control"))};
   std::set<std::int64_t> lengths;
   for (const store::ControlRow& row : source.run.controls) lengths.insert(row.length_tokens);
-  for (const std::int64_t length : lengths) table.columns.push_back(right_column(format_tokens_short(length)));
+  add_token_columns(lengths, table);
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, std::map<std::int64_t, const store::ControlRow*>>
       groups;
   for (const store::ControlRow& row : source.run.controls)
     groups[{row.variant, row.task, row.control}][row.length_tokens] = &row;
   for (const auto& [place, by_length] : groups) {
     const auto& [variant, task, control] = place;
-    std::vector<Cell> row = {{visible_text(source.run.variants[static_cast<std::size_t>(variant)].record.name)},
-                             {visible_text(source.run.tasks[static_cast<std::size_t>(task)].label)},
-                             {control}};
+    std::vector<Cell> row = {{shown_variant(source, variant)}, {shown_task(source, task)}, {control}};
     for (const std::int64_t length : lengths) {
       const auto found = by_length.find(length);
       row.push_back(found == by_length.end() ? Cell{std::string(kNothing)}

@@ -16,4 +16,16 @@ Column right_column(const std::string& heading) {
   return {heading, Align::kRight};
 }
 
+void add_token_columns(const std::set<std::int64_t>& tokens, Table& table) {
+  for (const std::int64_t n : tokens) table.columns.push_back(right_column(format_tokens_short(n)));
+}
+
+std::string shown_variant(const TableSource& source, std::int32_t variant) {
+  return visible_text(source.run.variants[static_cast<std::size_t>(variant)].record.name);
+}
+
+std::string shown_task(const TableSource& source, std::int32_t task) {
+  return visible_text(source.run.tasks[static_cast<std::size_t>(task)].label);
+}
+
 }  // namespace fathom::reports

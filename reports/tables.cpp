@@ -49,7 +49,7 @@ Table curve_table(const TableSource& source, const std::string& caption, CurveOf
   for (const VariantSummary& variant : source.run.variants) {
     for (const ScorePoint& point : curve_of(variant)) lengths.insert(point.length_tokens);
   }
-  for (const std::int64_t length : lengths) table.columns.push_back(right_column(format_tokens_short(length)));
+  add_token_columns(lengths, table);
   for (const VariantSummary& variant : source.run.variants) {
     std::vector<Cell> row = {{visible_text(variant.record.name)}};
     for (const std::int64_t length : lengths) {
@@ -201,7 +201,7 @@ Table depth_table(const TableSource& source, std::size_t variant, std::size_t ta
   Table table;
   table.caption = visible_text(source.run.variants[variant].record.name + " · " + source.run.tasks[task].label);
   table.columns.push_back(right_column(source.labels("depth_percent")));
-  for (const std::int64_t length : lengths) table.columns.push_back(right_column(format_tokens_short(length)));
+  add_token_columns(lengths, table);
   for (const std::int32_t depth : depths) {
     std::vector<Cell> row = {{format_depth(depth)}};
     for (const std::int64_t length : lengths) {
