@@ -57,13 +57,13 @@ int dry_run(RunSession& session) {
     const eval::WorkList work = eval::make_work_list(variant.plan);
     double gigaflops = 0;
     for (const eval::PlannedBatch& batch : work.batches) {
-      const std::int64_t length = batch.samples.front().cell.length_tokens;
+      const std::int64_t length = batch.sample_tokens;
       gigaflops += prefill_gigaflops(model, length * static_cast<std::int64_t>(batch.samples.size()), length);
     }
     // Half of the matrix product's peak is what a whole forward pass reaches, measured on the example models.
-    const double seconds =
-        gigaflops / (0.5 * std::max(1.0, model.train_spec ? speed.float32_gflops / 2
-                                                          : std::max(speed.float32_gflops, speed.bf16_gflops)));
+    const double peak =
+        variant.settings.dtype == "float32" ? speed.float32_gflops : std::max(speed.float32_gflops, speed.bf16_gflops);
+    const double seconds = gigaflops / (0.5 * std::max(1.0, model.train_spec ? speed.float32_gflops / 2 : peak));
     fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
                format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));
     for (const eval::RefusedLength& refused : work.refused) fmt::print("  not built: {}\n", refused.reason);
@@ -80,7 +80,7 @@ int dry_run(RunSession& session) {
     }
   }
   fmt::print(
-      "in all: {} cells, {} samples, {} tokens at most, about {} of sweep and {} of training; smallest feasible "
+      "in all: {} cells, {} samples, {} tokens, about {} of sweep and {} of training; smallest feasible "
       "lengths:",
       cells, samples, format_count(static_cast<double>(tokens)), format_duration(sweep_seconds),
       format_duration(train_seconds));
@@ -118,11 +118,13 @@ void run_variant(RunSession& session, const SessionVariant& variant, eval::Resul
   const eval::EvalSummary summary =
       eval::evaluate(variant.plan, models, *model.assembler, sink.finished_keys(), sink, options);
   totals.done += summary.samples_done;
-  totals.skipped += summary.samples_skipped;
+  totals.skipped += summary.samples_skipped + summary.samples_reused;
   totals.failed += summary.samples_failed;
   line.finish(
-      fmt::format("{}: {} samples{}{}", variant.settings.name, summary.samples_done + summary.samples_skipped,
+      fmt::format("{}: {} samples{}{}{}", variant.settings.name,
+                  summary.samples_done + summary.samples_skipped + summary.samples_reused,
                   summary.samples_skipped > 0 ? fmt::format(" ({} were there already)", summary.samples_skipped) : "",
+                  summary.samples_reused > 0 ? fmt::format(" ({} taken over)", summary.samples_reused) : "",
                   summary.samples_failed > 0 ? fmt::format(", {} failed", summary.samples_failed) : ""));
 }
 
@@ -152,7 +154,9 @@ int run_run(const Arguments& arguments) {
   RunTotals totals;
   {
     ProgressLine line(arguments.has("quiet") ? ProgressLine::Mode::kQuiet : ProgressLine::Mode::kNormal);
-    const auto sink = store::open_store(db);
+    store::StoreOptions options;
+    options.reuse_run = arguments.get_or("reuse", "");
+    const auto sink = store::open_store(db, options);
     sink->begin_run(make_run_record(config, session.content_fingerprint()));
     try {
       for (const SessionVariant& variant : session.variants()) run_variant(session, variant, *sink, line, totals);
@@ -172,11 +176,14 @@ CommandEntry entries::run_entry() {
       "train or load the models of a config, run its sweep, store every sample, draw the page",
       "Trains or loads each model, runs the sweep and stores every sample. A run that was stopped continues by "
       "itself:\n"
-      "finished work is found by content and not done again. Ends with the terminal report and the path of the page.",
+      "finished work is found by content and not done again. To add lengths, tasks or samples to an earlier run, give\n"
+      "the new one a name and --reuse: only what is new is asked. Ends with the terminal report and the page's path.",
       {"fathom run configs/quickstart.ini", "fathom run configs/smollm2.ini --set sweep.samples=2 --db try.db",
+       "fathom run configs/smollm2.ini --set sweep.samples=20 --set name=more --db smollm2.db --reuse smollm2",
        "fathom run configs/quickstart.ini --dry-run"},
       {{"CONFIG", "INI file; configs/KEYS.md lists every key"}},
       {{"db", "FILE", "results database (default NAME.db)", {}},
+       {"reuse", "RUN", "take over what this run of the same database has answered", {}},
        {"set", "KEY=VALUE", "override a key; may be repeated", {}, OptionSpec::Count::kRepeated},
        {"preset", "NAME", "samples per cell: smoke 10, nightly 50, full 500", {"smoke", "nightly", "full"}},
        {"prompts", "FILE", "prompt pack with your own wording", {}},

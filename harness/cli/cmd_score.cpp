@@ -94,7 +94,7 @@ class PredictionScorer {
     row.own_length = line.own_length;
     row.sample = std::move(line.sample);
     row.control = task::to_string(row.sample.control);
-    row.result_key = eval::result_key(row, identity_, 0);
+    row.result_key = eval::result_key(row, identity_, {});
     const auto found = predictions_.find(row.sample.address);
     if (found == predictions_.end()) {
       row.status = eval::SampleStatus::kCancelled;

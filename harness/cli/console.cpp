@@ -141,9 +141,12 @@ std::string utc_now() {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
+std::size_t memory_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::string hardware_line() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const double gib = static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
+  const double gib = static_cast<double>(memory_bytes()) / (1 << 30);
   return fmt::format("{}, {} threads, {:.0f} GiB", first_matching_line("/proc/cpuinfo", "model name"),
                      std::thread::hardware_concurrency(), gib);
 }

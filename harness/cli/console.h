@@ -58,6 +58,7 @@ std::string find_model_path(const std::string& source);
 
 std::string utc_now();        ///< "2026-01-31T12:00:00Z"
 std::string hardware_line();  ///< processor, threads, memory
+std::size_t memory_bytes();   ///< of the machine
 std::int64_t peak_rss_bytes();
 int terminal_columns();
 bool stdout_is_terminal();

@@ -8,6 +8,7 @@
 
 #include "harness/checkpoint/inspect.h"
 #include "harness/checkpoint/position_override.h"
+#include "harness/cli/console.h"
 #include "harness/cli/idle_keys.h"
 #include "harness/cli/position_settings.h"
 #include "harness/core/error.h"
@@ -111,7 +112,6 @@ void refuse_unsupported(const config::RunConfig& config) {
   refuse(config.sweep.adaptive, "sweep.adaptive = on");
   refuse(config.sweep.noise_floor, "sweep.noise_floor = on");
   refuse(config.engine.device != "cpu", "engine.device = cuda");
-  refuse(config.engine.kv_budget.has_value(), "engine.kv_budget");
 }
 
 std::vector<std::string> option_names(const std::vector<OptionDescription>& options) {
@@ -151,6 +151,9 @@ RunSession::RunSession(config::RunConfig config) : config_(std::move(config)) {
   refuse_unsupported(config_);
   engine_options_.device = config_.engine.device;
   engine_options_.batch_tokens = config_.engine.batch_tokens;
+  // Decoding reads all weights once a step for every sequence whose cache fits.
+  engine_options_.cache_bytes =
+      config_.engine.kv_budget ? static_cast<std::size_t>(*config_.engine.kv_budget) : memory_bytes() / 4;
   engine_options_.stop = &stop_;
   const std::string& haystack = config_.haystack.source;
   if (haystack != "auto" && haystack != "prose" && haystack != "noise") corpus_ = text::TextCorpus::load(haystack);
@@ -240,6 +243,7 @@ eval::SweepPlan RunSession::make_plan(SessionModel& model, const config::ModelVa
   plan.n_samples = config_.sweep.samples;
   plan.seed = static_cast<std::uint64_t>(config_.seed);
   plan.batch_tokens = config_.engine.batch_tokens;
+  plan.control_samples = config_.sweep.control_samples;
   choose_controls(config_.sweep.controls, plan);
   const auto lengths =
       config::expand_lengths(config::length_entries(config_.sweep, settings), model.reference_context());

@@ -90,6 +90,7 @@ void SweepSection::visit(OptionVisitor& v) {
   v.text_list("controls", controls,
               "also run the controls: off, on = all that a task has, or names: no_needle, needle_only, wrong_key, "
               "closed_book, oracle");
+  v.integer("control_samples", control_samples, {1, 1000000}, "samples of a control, per length");
   v.flag("graded", graded, "also take teacher-forced log-probabilities of the answer");
   v.choice("pair", pair, {"none", "depth", "length", "both"}, "over what neighbouring cells ask the same thing");
   v.flag("adaptive", adaptive, "sequential stopping and bisection");
@@ -116,7 +117,7 @@ void EngineSection::visit(OptionVisitor& v) {
   v.optional_integer("threads", threads, {1, 4096}, "auto = all cores");
   v.integer("batch_tokens", batch_tokens, {1, kMaxTokens}, "ceiling of tokens in flight");
   v.optional_integer("kv_budget", kv_budget, {0, kMaxInteger},
-                     "bytes for the prefix cache; auto = a quarter of the memory");
+                     "bytes for the KV caches of sequences computed together; auto = a quarter of the memory");
 }
 
 void ReportSection::visit(OptionVisitor& v) {

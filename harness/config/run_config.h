@@ -59,6 +59,7 @@ struct SweepSection {
   std::vector<std::string> depths = {"0:100:10"};  ///< percent; ranges low:high:step
   std::int64_t samples = 10;
   std::vector<std::string> controls = {"off"};  ///< off, on (all a task has), or their names
+  std::int64_t control_samples = 50;            ///< of a control, per length (tasks specification 3.1)
   bool graded = true;
   std::string pair = "both";
   bool adaptive = false;

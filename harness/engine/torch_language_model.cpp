@@ -60,6 +60,7 @@ class TorchLanguageModel : public lm::LanguageModel {
       : network_(std::move(weights), config) {
     if (!options.encoder_ids.empty()) network_.set_encoder_input(options.encoder_ids);
     limits_.batch_tokens = options.batch_tokens;
+    limits_.cache_bytes = options.cache_bytes;
     limits_.share_prefixes = options.share_prefixes;
     limits_.stop = options.stop;
   }

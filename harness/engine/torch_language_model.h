@@ -14,12 +14,13 @@
 namespace fathom::engine {
 
 struct EngineOptions {
-  std::string device = "cpu";         ///< "cpu" or "cuda"
-  std::string dtype = "auto";         ///< auto, float32, bf16
-  std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in one forward pass
-  bool share_prefixes = true;         ///< off for tests that compare
-  const StopToken* stop = nullptr;    ///< not owned; asked between chunks
-  TokenIds encoder_ids;               ///< what the encoder of an encoder-decoder reads
+  std::string device = "cpu";                      ///< "cpu" or "cuda"
+  std::string dtype = "auto";                      ///< auto, float32, bf16
+  std::int64_t batch_tokens = 16384;               ///< ceiling of prompt tokens in one forward pass
+  std::size_t cache_bytes = std::size_t{1} << 29;  ///< KV caches of sequences that are computed together
+  bool share_prefixes = true;                      ///< off for tests that compare
+  const StopToken* stop = nullptr;                 ///< not owned; asked between chunks
+  TokenIds encoder_ids;                            ///< what the encoder of an encoder-decoder reads
 };
 
 /// Weights on a device, shared by all position settings of one checkpoint.

@@ -81,7 +81,7 @@ class BatchRunner {
       row.in_text_guess = task.task->in_text_guess(planned.cell.length_tokens);
       row.blind_guess = task.task->blind_guess();
       row.own_length = !task.task->sweeps_length();
-      row.result_key = result_key(row, identity, plan_.batch_tokens);
+      row.result_key = result_key(row, identity, {plan_.batch_tokens, options_.graded});
       rows.push_back(std::move(row));
     }
     return rows;
@@ -167,10 +167,10 @@ std::vector<ScoreValue> score_reply(const scoring::ScoredReply& reply, bool grad
   return values;
 }
 
-std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens) {
-  return hash_hex(fmt::format("result/1|{}|{}|{}|{}|{}|{}|{}|batch={}|greedy|repeat=0", row.variant, row.sample.address,
-                              model.weights_hash, model.position, model.device, model.dtype, model.kernel,
-                              batch_tokens));
+std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, const AnswerSettings& settings) {
+  return hash_hex(fmt::format("result/1|{}|{}|{}|{}|{}|{}|{}|batch={}|greedy|repeat=0{}", row.variant,
+                              row.sample.address, model.weights_hash, model.position, model.device, model.dtype,
+                              model.kernel, settings.batch_tokens, settings.graded ? "" : "|ungraded"));
 }
 
 EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::PromptAssembler& assembler,
@@ -195,10 +195,12 @@ EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::P
     std::vector<SampleRecord> rows = runner.prepare(batch);
     const bool done_before = std::all_of(
         rows.begin(), rows.end(), [&finished](const SampleRecord& row) { return finished.count(row.result_key) != 0; });
-    progress.remaining_tokens_weight -= static_cast<double>(n_samples * first.cell.length_tokens);
+    progress.remaining_tokens_weight -= static_cast<double>(n_samples * batch.sample_tokens);
     progress.samples_done += n_samples;
     if (done_before) {
       summary.samples_skipped += n_samples;
+    } else if (sink.take_over(rows)) {
+      summary.samples_reused += n_samples;
     } else {
       runner.answer(rows, first.cell.length_tokens);
       sink.put_batch(rows);

@@ -47,19 +47,26 @@ struct EvalOptions {
 struct EvalSummary {
   std::int64_t samples_done = 0;     ///< answered in this sitting
   std::int64_t samples_skipped = 0;  ///< already in the store
+  std::int64_t samples_reused = 0;   ///< answered by the run that the sink reuses
   std::int64_t samples_failed = 0;
+};
+
+/// What an answer depends on beside question and model.
+struct AnswerSettings {
+  std::int64_t batch_tokens = 0;
+  bool graded = true;
 };
 
 /// Identity of a result: variant, sample address, model, resolved position, device, dtype, kernel and batch ceiling
 /// (specification 0.4). The variant belongs to it because two variants may resolve to equal settings at one length (a
 /// factor of 1), and each needs its own rows.
-std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, std::int64_t batch_tokens);
+std::string result_key(const SampleRecord& row, const lm::ModelIdentity& model, const AnswerSettings& settings);
 
 /// Values of every scorer that applies to one answered sample, from whatever engine the reply comes.
 /// \param graded  false: no teacher-forced scores are at hand; scorers that need them are left out.
 std::vector<ScoreValue> score_reply(const scoring::ScoredReply& reply, bool graded);
 
-/// Answers everything in `plan` that `finished` does not hold, a whole batch at a time.
+/// Answers everything in `plan` that neither `finished` holds nor the sink can take over, a whole batch at a time.
 /// \throws Interrupted between batches if asked to stop; everything before is in the sink.
 EvalSummary evaluate(const SweepPlan& plan, ModelProvider& models, const text::PromptAssembler& assembler,
                      const std::set<std::string>& finished, ResultSink& sink, const EvalOptions& options);

@@ -9,22 +9,37 @@
 namespace fathom::eval {
 namespace {
 
+/// Puts the batch in hand on the list and begins another.
+void finish_batch(PlannedBatch& batch, WorkList& work) {
+  work.n_samples += static_cast<std::int64_t>(batch.samples.size());
+  work.prompt_tokens += batch.sample_tokens * static_cast<std::int64_t>(batch.samples.size());
+  const std::int64_t sample_tokens = batch.sample_tokens;
+  work.batches.push_back(std::move(batch));
+  batch = {};
+  batch.sample_tokens = sample_tokens;
+}
+
 void append_length(const SweepPlan& plan, std::size_t task_index, std::int64_t length_tokens, WorkList& work) {
   const PlannedTask& planned = plan.tasks[task_index];
   const auto depths = cell_depths(planned);
   const auto n_depths = static_cast<std::int64_t>(depths.size());
   const std::int64_t indices_per_batch = std::max<std::int64_t>(1, plan.batch_tokens / (length_tokens * n_depths));
   PlannedBatch batch;
+  batch.sample_tokens = length_tokens;
   for (std::int64_t index = 0; index < plan.n_samples; ++index) {
     for (const auto& depth : depths) batch.samples.push_back({task_index, {length_tokens, depth}, index});
-    if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.n_samples) {
-      work.batches.push_back(std::move(batch));
-      batch = {};
-    }
+    if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.n_samples) finish_batch(batch, work);
   }
   work.n_cells += n_depths;
-  work.n_samples += n_depths * plan.n_samples;
-  work.prompt_tokens += n_depths * plan.n_samples * length_tokens;
+}
+
+/// What a control leaves of the length: next to nothing without the haystack, all of it without the needle.
+std::int64_t control_tokens(const SweepPlan& plan, const PlannedTask& planned, const task::TaskCell& cell) {
+  try {
+    return planned.task->make_sample(cell, 0, plan.seed).prompt_tokens();
+  } catch (const DataError&) {  // it is refused again, and stored as such, when its turn comes
+    return cell.length_tokens;
+  }
 }
 
 /// Controls have no depth of their own: a sample's depth is that of its stratum.
@@ -34,16 +49,12 @@ void append_controls(const SweepPlan& plan, std::size_t task_index, std::int64_t
   for (const task::Control control : plan.tasks[task_index].task->controls()) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), control) == wanted.end()) continue;
     PlannedBatch batch;
+    batch.sample_tokens = control_tokens(plan, plan.tasks[task_index], {length_tokens, std::nullopt, control});
     for (std::int64_t index = 0; index < plan.control_samples; ++index) {
       batch.samples.push_back({task_index, {length_tokens, std::nullopt, control}, index});
-      if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.control_samples) {
-        work.batches.push_back(std::move(batch));
-        batch = {};
-      }
+      if ((index + 1) % indices_per_batch == 0 || index + 1 == plan.control_samples) finish_batch(batch, work);
     }
     work.n_cells += 1;
-    work.n_samples += plan.control_samples;
-    work.prompt_tokens += plan.control_samples * length_tokens;
   }
 }
 

@@ -12,9 +12,6 @@
 
 namespace fathom::eval {
 
-/// Samples of a control per length (tasks specification 3.1).
-inline constexpr std::int64_t kControlSamples = 50;
-
 /// One task of a sweep with its axes.
 struct PlannedTask {
   task::TaskName name;
@@ -29,8 +26,8 @@ struct SweepPlan {
   std::uint64_t seed = 0;
   bool controls = false;                     ///< also control_samples of every control a task has, per length
   std::vector<task::Control> only_controls;  ///< of these; empty = all
-  std::int64_t control_samples = kControlSamples;
-  std::int64_t batch_tokens = 16384;  ///< ceiling of prompt tokens in a batch; a sample's depths are never split
+  std::int64_t control_samples = 50;         ///< per length
+  std::int64_t batch_tokens = 16384;         ///< ceiling of prompt tokens in a batch; a sample's depths are never split
 };
 
 /// One sample's address in the sweep.
@@ -43,6 +40,8 @@ struct PlannedSample {
 /// Samples answered and stored together: whole sample indices of one (task, length), each with all its depths.
 struct PlannedBatch {
   std::vector<PlannedSample> samples;
+  std::int64_t sample_tokens =
+      0;  ///< prompt tokens a sample, for estimates: the length, or the first one's of a control
 };
 
 /// A (task, length) that cannot be built.
@@ -60,7 +59,7 @@ struct WorkList {
   std::vector<RefusedLength> refused;
   std::int64_t n_samples = 0;
   std::int64_t n_cells = 0;
-  std::int64_t prompt_tokens = 0;  ///< upper bound: every sample at its full length
+  std::int64_t prompt_tokens = 0;  ///< about: the sum over batches
 };
 
 /// Depths a task is asked at: one entry without a value where depth is not swept.

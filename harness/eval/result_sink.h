@@ -20,6 +20,9 @@ class ResultSink {
   virtual std::set<std::string> finished_keys() = 0;
   /// All rows of one plan batch in one transaction: all or none.
   virtual void put_batch(const std::vector<SampleRecord>& rows) = 0;
+  /// Takes the answers to these rows over from the run that this sink was told to reuse, all of a batch or none, in one
+  /// transaction. The rows carry samples and result keys, no replies. \return false if an answer is not there.
+  virtual bool take_over(const std::vector<SampleRecord>& rows) = 0;
   virtual void put_cells(const std::vector<CellRecord>& cells) = 0;
   virtual void end_run() = 0;
 };

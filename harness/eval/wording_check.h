@@ -44,6 +44,7 @@ class WordingSink : public ResultSink {
   void put_variant(const VariantRecord& variant) override;
   std::set<std::string> finished_keys() override { return {}; }
   void put_batch(const std::vector<SampleRecord>& rows) override;
+  bool take_over(const std::vector<SampleRecord>&) override { return false; }
   void put_cells(const std::vector<CellRecord>& cells) override;
   void end_run() override;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +17,8 @@ namespace fathom::store {
 namespace {
 
 constexpr std::size_t kMaxDifferencesShown = 12;
+/// Another try would not change these.
+constexpr std::string_view kFinalStatuses = "('ok', 'too_short', 'too_long', 'no_position')";
 
 /// Token ids as little-endian 32-bit integers, the layout that every other tool can read.
 std::string token_id_bytes(const TokenIds& ids) {
@@ -43,7 +46,7 @@ std::string joined_provenance(const std::string& before, const std::string& now)
 class SqliteResultStore : public eval::ResultSink {
  public:
   SqliteResultStore(const std::string& path, const StoreOptions& options)
-      : database_({path, OpenMode::kReadWrite, options.busy_timeout_ms}) {
+      : database_({path, OpenMode::kReadWrite, options.busy_timeout_ms}), reuse_run_(options.reuse_run) {
     database_.execute("PRAGMA foreign_keys = ON");
     migrate(database_);
     // A file system without shared memory answers with another mode; that is slower, not wrong.
@@ -59,6 +62,7 @@ class SqliteResultStore : public eval::ResultSink {
   void put_variant(const eval::VariantRecord& variant) override;
   std::set<std::string> finished_keys() override;
   void put_batch(const std::vector<eval::SampleRecord>& rows) override;
+  bool take_over(const std::vector<eval::SampleRecord>& rows) override;
   void put_cells(const std::vector<eval::CellRecord>& cells) override;
   void end_run() override;
 
@@ -75,11 +79,17 @@ class SqliteResultStore : public eval::ResultSink {
   std::int64_t prompt_id(const task::Sample& sample);
   std::int64_t sample_id(const eval::SampleRecord& row);
   void insert_sample_parts(std::int64_t id, const task::Sample& sample);
-  void put_row(const eval::SampleRecord& row);
+  std::int64_t put_row(const eval::SampleRecord& row);
+  /// Provenance of the run to be reused becomes part of this one's.
+  void name_reused_run();
+  /// A result of the run to be reused; nothing if it has no final one of that key.
+  std::optional<std::int64_t> reusable_result(const eval::SampleRecord& row);
+  void copy_answer(std::int64_t from, std::int64_t to);
   void put_guess(const eval::SampleRecord& row);
   void put_scores(std::int64_t result_id, const std::vector<eval::ScoreValue>& scores);
 
   Database database_;
+  const std::string reuse_run_;
   std::optional<std::int64_t> run_id_;
 };
 
@@ -111,6 +121,7 @@ void SqliteResultStore::begin_run(const eval::RunRecord& run) {
   } else {
     insert_run(run);
   }
+  if (!reuse_run_.empty()) name_reused_run();
   transaction.commit();
 }
 
@@ -215,9 +226,8 @@ void SqliteResultStore::put_variant(const eval::VariantRecord& v) {
 
 std::set<std::string> SqliteResultStore::finished_keys() {
   Statement& select = database_.prepared(
-      "SELECT result_key FROM variant JOIN result USING (variant_id) WHERE run_id = ? AND status IN ('ok', "
-      "'too_short', 'too_long', "
-      "'no_position')");
+      fmt::format("SELECT result_key FROM variant JOIN result USING (variant_id) WHERE run_id = ? AND status IN {}",
+                  kFinalStatuses));
   select.bind(0, run_id());
   std::set<std::string> keys;
   while (select.step()) keys.emplace(select.text(0));
@@ -260,9 +270,14 @@ std::int64_t SqliteResultStore::prompt_id(const task::Sample& sample) {
   const std::string ids = token_id_bytes(sample.prompt_ids);
   // The same text is another row under another tokenizer.
   const std::string hash = hash_hex(sample.prompt_text + std::string(1, '\0') + ids);
+  // A text that was dropped (retention) comes back with the next run that asks it.
+  Statement& restore = database_.prepared("UPDATE prompt SET text = ?, ids = ? WHERE hash = ? AND length(ids) = 0");
   Statement& find = database_.prepared("SELECT prompt_id FROM prompt WHERE hash = ?");
   find.bind(0, hash);
-  if (const auto found = find.first_integer()) return *found;
+  if (const auto found = find.first_integer()) {
+    if (!ids.empty()) restore.bind(0, sample.prompt_text).bind_blob(1, ids).bind(2, hash).run();
+    return *found;
+  }
   Statement& insert = database_.prepared("INSERT INTO prompt (hash, text, ids) VALUES (?, ?, ?) RETURNING prompt_id");
   return insert.bind(0, hash).bind(1, sample.prompt_text).bind_blob(2, ids).run_returning();
 }
@@ -329,7 +344,7 @@ void SqliteResultStore::put_batch(const std::vector<eval::SampleRecord>& rows) {
   transaction.commit();
 }
 
-void SqliteResultStore::put_row(const eval::SampleRecord& row) {
+std::int64_t SqliteResultStore::put_row(const eval::SampleRecord& row) {
   Statement& put_result = database_.prepared(
       "INSERT INTO result (variant_id, sample_id, result_key, status, seconds, computed_tokens, peak_rss_bytes) "
       "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (variant_id, result_key) DO UPDATE SET sample_id = excluded.sample_id, "
@@ -353,6 +368,74 @@ void SqliteResultStore::put_row(const eval::SampleRecord& row) {
 
   put_scores(result_id, row.scores);
   if (row.control.empty()) put_guess(row);
+  return result_id;
+}
+
+// ---- answers of another run ----
+
+void SqliteResultStore::name_reused_run() {
+  Statement& find = database_.prepared(
+      "SELECT tool_version, source_revision, library_versions, hardware, run_id FROM run WHERE name = ?");
+  find.bind(0, reuse_run_);
+  if (!find.step()) {
+    throw StoreError(
+        fmt::format("store: {} holds no run '{}' whose answers could be reused", database_.path(), reuse_run_));
+  }
+  std::array<std::string, 4> theirs;
+  for (int i = 0; i < 4; ++i) theirs[static_cast<std::size_t>(i)] = std::string(find.text(i));
+  const bool itself = find.integer(4) == run_id();
+  find.reset();
+  if (itself) {
+    throw StoreError(
+        fmt::format("store: run '{}' can't reuse itself; the same command without --reuse continues it", reuse_run_));
+  }
+  const std::array<std::string_view, 4> columns = {"tool_version", "source_revision", "library_versions", "hardware"};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    Statement& ours = database_.prepared(fmt::format("SELECT {} FROM run WHERE run_id = ?", columns[i]));
+    ours.bind(0, run_id()).step();
+    const std::string now(ours.text(0));
+    ours.reset();
+    if (now == theirs[i] || starts_with(now, theirs[i] + "; ")) continue;  // named before
+    Statement& update = database_.prepared(fmt::format("UPDATE run SET {} = ? WHERE run_id = ?", columns[i]));
+    update.bind(0, joined_provenance(theirs[i], now)).bind(1, run_id()).run();
+  }
+}
+
+std::optional<std::int64_t> SqliteResultStore::reusable_result(const eval::SampleRecord& row) {
+  Statement& find = database_.prepared(
+      fmt::format("SELECT result_id FROM run JOIN variant USING (run_id) JOIN result USING (variant_id) "
+                  "WHERE run.name = ? AND variant.name = ? AND result_key = ? AND status IN {}",
+                  kFinalStatuses));
+  find.bind(0, reuse_run_).bind(1, row.variant).bind(2, row.result_key);
+  return find.first_integer();
+}
+
+void SqliteResultStore::copy_answer(std::int64_t from, std::int64_t to) {
+  for (const char* statement :
+       {"UPDATE result SET (status, seconds, computed_tokens, peak_rss_bytes) = (SELECT status, seconds, "
+        "computed_tokens, peak_rss_bytes FROM result WHERE result_id = ?1) WHERE result_id = ?2",
+        "INSERT OR REPLACE INTO completion (result_id, reply_text, reply_ids, reply_tokens, budget_hit, status_detail, "
+        "smallest_length_tokens) SELECT ?2, reply_text, reply_ids, reply_tokens, budget_hit, status_detail, "
+        "smallest_length_tokens FROM completion WHERE result_id = ?1",
+        "INSERT INTO score (result_id, scorer_id, value, answer, explanation) SELECT ?2, scorer_id, value, answer, "
+        "explanation FROM score WHERE result_id = ?1"}) {
+    database_.prepared(statement).bind(0, from).bind(1, to).run();
+  }
+}
+
+bool SqliteResultStore::take_over(const std::vector<eval::SampleRecord>& rows) {
+  if (reuse_run_.empty()) return false;
+  Transaction transaction(database_);
+  std::vector<std::int64_t> found;
+  found.reserve(rows.size());
+  for (const eval::SampleRecord& row : rows) {
+    const auto result = reusable_result(row);
+    if (!result) return false;
+    found.push_back(*result);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) copy_answer(found[i], put_row(rows[i]));
+  transaction.commit();
+  return true;
 }
 
 void SqliteResultStore::put_scores(std::int64_t result_id, const std::vector<eval::ScoreValue>& scores) {

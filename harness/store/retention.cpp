@@ -9,6 +9,8 @@
 namespace fathom::store {
 namespace {
 
+constexpr std::string_view kDroppedText = "…";
+
 /// Opened for writing. Deleting a sample would search every result for it where foreign keys are enforced, as nothing
 /// else ever asks for results by sample; the statements below keep the order themselves, and a check ends them.
 void open_for_retention(Database& database) {
@@ -92,6 +94,23 @@ std::int64_t drop_samples(const std::string& path, const std::string& run, const
   check.reset();
   transaction.commit();
   return n_results;
+}
+
+std::int64_t drop_texts(const std::string& path) {
+  Database database({path});
+  open_for_retention(database);
+  Transaction transaction(database);
+  Statement& prompts = database.prepared("UPDATE prompt SET text = ?1, ids = x'' WHERE text <> ?1");
+  prompts.bind(0, kDroppedText).run();
+  const std::int64_t n_prompts = database.changes();
+  Statement& replies = database.prepared(
+      "UPDATE completion SET reply_text = CASE WHEN trim(reply_text) = '' THEN '' ELSE ?1 END, reply_ids = x''");
+  replies.bind(0, kDroppedText).run();
+  // What a scorer took for the answer quotes the reply. Its explanation stays: curves by position are read from it.
+  Statement& answers = database.prepared("UPDATE score SET answer = ?1 WHERE answer <> ''");
+  answers.bind(0, kDroppedText).run();
+  transaction.commit();
+  return n_prompts;
 }
 
 void compact(const std::string& path) {

@@ -41,6 +41,11 @@ std::vector<std::string> runs_older_than(const std::string& path, std::int64_t d
 /// go too. \return number of results dropped. \throws StoreError for an unknown run or variant.
 std::int64_t drop_samples(const std::string& path, const std::string& run, const KeptRun& kept);
 
+/// Replaces every prompt and reply of the database by "…" and drops their token ids, in one transaction: what was asked
+/// and said is gone, every score stays, and a run that was stopped goes on. Blank replies stay blank. \return number of
+/// prompts whose text was dropped. \throws StoreError
+std::int64_t drop_texts(const std::string& path);
+
 /// Gives the space of dropped rows back to the file system.
 void compact(const std::string& path);
 

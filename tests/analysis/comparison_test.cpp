@@ -267,6 +267,13 @@ TEST_CASE("compare: another tokenizer or prompt is refused with the reason", "[a
   };
   CHECK_THROWS_WITH(TwoRuns({}, all_right, pack, all_right).compare(),
                     ContainsSubstring("prompts part at 'The keeper") && ContainsSubstring("'Another introduction."));
+  RunShape dropped = pack;
+  dropped.change = [](eval::SampleRecord& row) {
+    row.sample.address = hash_hex(row.sample.key + "|pack");
+    row.sample.prompt_ids.clear();
+  };
+  CHECK_THROWS_WITH(TwoRuns({}, all_right, dropped, all_right).compare(),
+                    ContainsSubstring("the texts of a prompt have been dropped"));
 }
 
 TEST_CASE("compare: config, versions, hardware and variants are set side by side", "[analysis][compare]") {

@@ -106,3 +106,37 @@ TEST_CASE("cli: Ctrl-C ends with 130, says how to go on, and loses nothing", "[c
   CHECK(contains(stopped.err, "the same command continues"));
   CHECK(work.run({"run", "resume.ini"}).exit_code == 0);
 }
+
+TEST_CASE("cli: a wider run takes over what an earlier one was asked, and is what it would have been alone",
+          "[cli][resume][reuse]") {
+  const Workspace work;
+  work.write(
+      "small.ini",
+      "name = small\n[train]\ncontext = 64\nmax_steps = 2\nd_model = 32\nheads = 2\nlayers = 1\n[sweep]\ntasks = "
+      "niah_single_2\nlengths = 1x, 2x\ndepths = spread\nsamples = 4\ncontrols = needle_only\ncontrol_samples = "
+      "3\n");
+  const auto wider = [&work](const std::string& db, std::vector<std::string> more) {
+    std::vector<std::string> command = {"run", "small.ini", "--db", db, "--set", "name=wide", "--set"};
+    command.insert(command.end(), {"sweep.lengths=1x,2x,4x", "--set", "sweep.tasks=niah_single_2,vt"});
+    command.insert(command.end(), more.begin(), more.end());
+    return work.run(command);
+  };
+  REQUIRE(work.run({"run", "small.ini", "--quiet", "--db", "shared.db"}).exit_code == 0);
+  // Its words may have been dropped meanwhile; three of the 14 prompts are the same at both lengths.
+  CHECK(contains(work.run({"prune", "--db", "shared.db", "--texts"}).out, "11 prompts"));
+  const ProcessResult reusing = wider("shared.db", {"--reuse", "small"});
+  INFO(reusing.err);
+  REQUIRE(reusing.exit_code == 0);
+  CHECK(contains(reusing.err, "42 samples (14 taken over)"));
+  REQUIRE(wider("alone.db", {}).exit_code == 0);
+  const auto scores = [&work](const std::string& db) {
+    return work.run({"report", "--db", db, "--run", "wide", "--format", "csv", "--no-timings"}).out;
+  };
+  CHECK(scores("shared.db") == scores("alone.db"));
+
+  const ProcessResult unknown = wider("shared.db", {"--reuse", "smal"});
+  CHECK(unknown.exit_code == 1);
+  CHECK(contains(unknown.err, "holds no run 'smal'"));
+  const ProcessResult both = work.run({"prune", "--db", "shared.db", "--texts", "--older-than", "3"});
+  CHECK(both.exit_code == 2);
+}

@@ -30,8 +30,8 @@ bool same_config(const RunConfig& a, const RunConfig& b) {
     return std::make_tuple(std::tie(c.name, c.seed),
                            std::tie(t.recipe, t.context, t.tasks, t.seeds, t.layers, t.d_model, t.heads, t.d_ff,
                                     t.max_steps, t.vocab_keys, t.vocab_values, t.vocab_fillers, t.vocab_names),
-                           std::tie(s.tasks, s.lengths, s.depths, s.samples, s.controls, s.graded, s.pair, s.adaptive,
-                                    s.width, s.noise_floor, s.max_failed, s.think_tokens),
+                           std::tie(s.tasks, s.lengths, s.depths, s.samples, s.controls, s.control_samples, s.graded,
+                                    s.pair, s.adaptive, s.width, s.noise_floor, s.max_failed, s.think_tokens),
                            std::tie(p.pack, p.style, p.chat_template, h.source, h.repeat),
                            std::tie(e.device, e.threads, e.batch_tokens, e.kv_budget),
                            std::tie(r.out, r.effective, r.base_lengths, r.threshold));
@@ -98,6 +98,7 @@ lengths = 1x, 4K
 depths = 0:100:25, 33.3
 samples = 3
 controls = on
+control_samples = 7
 graded = off
 pair = depth
 adaptive = on

@@ -116,6 +116,16 @@ TEST_CASE("plan: a sample's depths are never split and short lengths are refused
   CHECK(work.prompt_tokens == 12 * 8 + 12 * 16);
 }
 
+TEST_CASE("plan: controls count with the tokens they have, not with their length", "[eval][plan]") {
+  Fixture fixture;
+  fixture.plan.controls = true;
+  fixture.plan.control_samples = 7;
+  // "note k0 v0 . ask k0", at each of two lengths
+  CHECK(eval::make_work_list(fixture.plan).prompt_tokens == 12 * 8 + 12 * 16 + 2 * 7 * 6);
+  fixture.task.long_index = 0;  // the first one does not fit: the length itself
+  CHECK(eval::make_work_list(fixture.plan).prompt_tokens == 12 * 8 + 12 * 16 + 7 * 8 + 7 * 16);
+}
+
 TEST_CASE("evaluate: an oracle scores 1 on every sample, graded scores included", "[eval]") {
   Fixture fixture;
   const eval::EvalSummary summary = fixture.run();
@@ -191,21 +201,22 @@ TEST_CASE("result_key: changes with variant, sample, position, dtype and batch c
   row.variant = "rope";
   row.sample.address = "a";
   const lm::ModelIdentity model{"m", "w", "rope", "cpu", "float32", "k/1", 0};
-  const std::string key = eval::result_key(row, model, 16384);
-  CHECK(key == eval::result_key(row, model, 16384));
-  CHECK(key != eval::result_key(row, model, 8192));
+  const std::string key = eval::result_key(row, model, {16384, true});
+  CHECK(key == eval::result_key(row, model, {16384, true}));
+  CHECK(key != eval::result_key(row, model, {8192, true}));
+  CHECK(key != eval::result_key(row, model, {16384, false}));
   lm::ModelIdentity other = model;
   other.position = "rope yarn";
-  CHECK(key != eval::result_key(row, other, 16384));
+  CHECK(key != eval::result_key(row, other, {16384, true}));
   other = model;
   other.dtype = "bf16";
-  CHECK(key != eval::result_key(row, other, 16384));
+  CHECK(key != eval::result_key(row, other, {16384, true}));
   eval::SampleRecord second = row;
   second.sample.address = "b";
-  CHECK(key != eval::result_key(second, model, 16384));
+  CHECK(key != eval::result_key(second, model, {16384, true}));
   eval::SampleRecord twin = row;
   twin.variant = "rope base";
-  CHECK(key != eval::result_key(twin, model, 16384));
+  CHECK(key != eval::result_key(twin, model, {16384, true}));
 }
 
 TEST_CASE("eval: a sample that does not fit is a row with the reason, and no failure", "[eval]") {
@@ -230,15 +241,17 @@ TEST_CASE("eval: a sample that does not fit is a row with the reason, and no fai
   CHECK(refused == 6);  // two lengths, three depths
 }
 
-TEST_CASE("eval: controls are asked fifty times per length, without depth, and are named in their rows", "[eval]") {
+TEST_CASE("eval: controls are asked as often as wanted per length, without depth, and are named in their rows",
+          "[eval]") {
   Fixture fixture;
   fixture.plan.controls = true;
+  fixture.plan.control_samples = 7;
   eval::evaluate(fixture.plan, fixture.provider, fixture.assembler, {}, fixture.sink, fixture.options);
   std::map<std::string, std::int64_t> rows;
   for (const eval::SampleRecord& row : fixture.sink.rows) {
     ++rows[row.control];
     if (!row.control.empty()) CHECK(!row.sample.depth_bp);
   }
-  CHECK(rows.at("closed_book") == 2 * eval::kControlSamples);
+  CHECK(rows.at("closed_book") == 2 * 7);
   CHECK(rows.at("") == 2 * 3 * 4);
 }

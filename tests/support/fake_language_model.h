@@ -56,6 +56,7 @@ class MemorySink : public eval::ResultSink {
     rows.insert(rows.end(), batch.begin(), batch.end());
     if (after_batch) after_batch();
   }
+  bool take_over(const std::vector<eval::SampleRecord>&) override { return false; }
   void put_cells(const std::vector<eval::CellRecord>& more) override {
     cells.insert(cells.end(), more.begin(), more.end());
   }
