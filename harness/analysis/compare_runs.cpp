@@ -8,6 +8,7 @@
 #include "harness/analysis/comparison.h"
 #include "harness/analysis/comparison_pairs.h"
 #include "harness/core/text_util.h"
+#include "harness/store/retention.h"
 
 namespace fathom::analysis {
 namespace {
@@ -62,9 +63,8 @@ std::string excerpt_from(const std::string& text, std::size_t begin) {
 
 /// Why two questions at one place of the sweep differ, from their prompts.
 std::string question_difference(const store::PromptText& before, const store::PromptText& now) {
-  if (before.ids.empty() || now.ids.empty()) {
-    return "what differs can't be said: the texts of a prompt have been dropped, or it came from a file of prompts";
-  }
+  if (before.text == store::kDroppedText || now.text == store::kDroppedText)
+    return "what differs can't be said: the texts of a prompt have been dropped";
   if (before.text == now.text) {
     return before.ids == now.ids ? "the prompts are equal, but their budget, style or sources differ"
                                  : "another tokenizer: the same prompt text has other token ids";

@@ -9,8 +9,6 @@
 namespace fathom::store {
 namespace {
 
-constexpr std::string_view kDroppedText = "…";
-
 /// Opened for writing. Deleting a sample would search every result for it where foreign keys are enforced, as nothing
 /// else ever asks for results by sample; the statements below keep the order themselves, and a check ends them.
 void open_for_retention(Database& database) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fathom::store {
@@ -40,6 +41,9 @@ std::vector<std::string> runs_older_than(const std::string& path, std::int64_t d
 /// Stores what is kept and drops every sample of the run, in one transaction; prompts and samples that no other run has
 /// go too. \return number of results dropped. \throws StoreError for an unknown run or variant.
 std::int64_t drop_samples(const std::string& path, const std::string& run, const KeptRun& kept);
+
+/// Stands where the words of a prompt or reply were dropped.
+inline constexpr std::string_view kDroppedText = "…";
 
 /// Replaces every prompt and reply of the database by "…" and drops their token ids, in one transaction: what was asked
 /// and said is gone, every score stays, and a run that was stopped goes on. Blank replies stay blank. \return number of

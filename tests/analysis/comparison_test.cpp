@@ -6,6 +6,7 @@
 #include "harness/analysis/comparison_pairs.h"
 #include "harness/core/hash.h"
 #include "harness/store/result_store.h"
+#include "harness/store/retention.h"
 #include "tests/support/catch.h"
 #include "tests/support/made_up_run.h"
 #include "tests/support/temp_folder.h"
@@ -270,6 +271,7 @@ TEST_CASE("compare: another tokenizer or prompt is refused with the reason", "[a
   RunShape dropped = pack;
   dropped.change = [](eval::SampleRecord& row) {
     row.sample.address = hash_hex(row.sample.key + "|pack");
+    row.sample.prompt_text = store::kDroppedText;
     row.sample.prompt_ids.clear();
   };
   CHECK_THROWS_WITH(TwoRuns({}, all_right, dropped, all_right).compare(),

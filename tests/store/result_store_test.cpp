@@ -30,13 +30,6 @@ std::int64_t count_rows(const std::string& path, const std::string& table) {
   return database.query_integer("SELECT count(*) FROM " + table);
 }
 
-std::vector<eval::SampleRecord> batch_of(const std::string& variant, std::int64_t first, std::int64_t count) {
-  std::vector<eval::SampleRecord> rows;
-  for (std::int64_t i = first; i < first + count; ++i)
-    rows.push_back(test::made_up_sample(variant, {}, i, i % 2 == 0 ? 1.0 : 0.0));
-  return rows;
-}
-
 }  // namespace
 
 TEST_CASE("result_store: what was put is read back", "[store]") {
@@ -123,7 +116,7 @@ TEST_CASE("result_store: a rolled-back batch leaves no rows", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
-  auto rows = batch_of("rope", 0, 5);
+  auto rows = test::made_up_batch("rope", 0, 5);
   rows.push_back(test::made_up_sample("no such variant", {}, 5, 1.0));
   CHECK_THROWS_AS(sink->put_batch(rows), StoreError);
   for (const char* table :
@@ -141,7 +134,7 @@ TEST_CASE("result_store: a batch put twice is stored once, with its newest value
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
-  auto rows = batch_of("rope", 0, 4);
+  auto rows = test::made_up_batch("rope", 0, 4);
   sink->put_batch(rows);
   rows[1].scores = {{"all", 1, 0.5, "second try", ""}};
   sink->put_batch(rows);
@@ -157,8 +150,8 @@ TEST_CASE("result_store: a prompt is stored once for all variants", "[store]") {
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
   sink->put_variant(test::made_up_variant("alibi"));
-  sink->put_batch(batch_of("rope", 0, 4));
-  sink->put_batch(batch_of("alibi", 0, 4));
+  sink->put_batch(test::made_up_batch("rope", 0, 4));
+  sink->put_batch(test::made_up_batch("alibi", 0, 4));
   CHECK(count_rows(path, "prompt") == 4);
   CHECK(count_rows(path, "sample") == 4);
   CHECK(count_rows(path, "result") == 8);
@@ -188,7 +181,7 @@ TEST_CASE("result_store: only final statuses count as finished", "[store]") {
 TEST_CASE("result_store: a run of equal configuration continues", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
-  begun_store(path)->put_batch(batch_of("rope", 0, 3));
+  begun_store(path)->put_batch(test::made_up_batch("rope", 0, 3));
   auto sink = store::open_store(path);
   eval::RunRecord run = test::made_up_run_record("night");
   run.hardware = "another processor";
@@ -197,7 +190,7 @@ TEST_CASE("result_store: a run of equal configuration continues", "[store]") {
   variant.train_seconds.reset();
   sink->put_variant(variant);
   CHECK(sink->finished_keys().size() == 3);
-  sink->put_batch(batch_of("rope", 3, 2));
+  sink->put_batch(test::made_up_batch("rope", 3, 2));
   const store::RunInfo info = store::open_reader(path)->run("night");
   CHECK(info.variants.size() == 1);
   CHECK(info.variants[0].train_seconds == std::optional<double>(61.5));
@@ -274,7 +267,7 @@ TEST_CASE("result_store: controls are kept apart from the scores", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
-  std::vector<eval::SampleRecord> rows = batch_of("rope", 0, 4);
+  std::vector<eval::SampleRecord> rows = test::made_up_batch("rope", 0, 4);
   for (std::int64_t i = 0; i < 4; ++i) {
     rows.push_back(test::made_up_sample("rope", {}, i, i == 0 ? 1.0 : 0.0));
     rows.back().control = "no_needle";
@@ -301,7 +294,7 @@ TEST_CASE("result_store: a killed writer loses at most the batch in flight", "[s
     close(acknowledge[0]);
     auto sink = begun_store(path);
     for (std::int64_t batch = 0;; ++batch) {
-      sink->put_batch(batch_of("rope", batch * kBatch, kBatch));
+      sink->put_batch(test::made_up_batch("rope", batch * kBatch, kBatch));
       if (write(acknowledge[1], "x", 1) != 1) _exit(1);
     }
   }
@@ -327,13 +320,13 @@ TEST_CASE("result_store: a killed writer loses at most the batch in flight", "[s
   auto sink = store::open_store(path);
   sink->begin_run(test::made_up_run_record("night"));
   CHECK(static_cast<std::int64_t>(sink->finished_keys().size()) == n_rows);
-  sink->put_batch(batch_of("rope", n_rows, kBatch));
+  sink->put_batch(test::made_up_batch("rope", n_rows, kBatch));
 }
 
 TEST_CASE("result_store: a writer killed inside a transaction leaves nothing of it", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
-  begun_store(path)->put_batch(batch_of("rope", 0, 2));
+  begun_store(path)->put_batch(test::made_up_batch("rope", 0, 2));
   const pid_t child = fork();
   if (child == 0) {
     store::Database database({path, store::OpenMode::kReadWrite});
@@ -356,10 +349,10 @@ TEST_CASE("result_reader: it keeps its view while a run writes on", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
-  sink->put_batch(batch_of("rope", 0, 3));
+  sink->put_batch(test::made_up_batch("rope", 0, 3));
   const auto reader = store::open_reader(path);
   CHECK(reader->outcomes("night").size() == 3);
-  sink->put_batch(batch_of("rope", 3, 3));
+  sink->put_batch(test::made_up_batch("rope", 3, 3));
   CHECK(reader->outcomes("night").size() == 3);
   CHECK(store::open_reader(path)->outcomes("night").size() == 6);
 }
@@ -368,7 +361,7 @@ TEST_CASE("result_reader: nothing is left beside a database that nobody writes",
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   const auto has_log = [&] { return std::filesystem::exists(path + "-wal") || std::filesystem::exists(path + "-shm"); };
-  begun_store(path)->put_batch(batch_of("rope", 0, 3));
+  begun_store(path)->put_batch(test::made_up_batch("rope", 0, 3));
   CHECK_FALSE(has_log());
   {
     const auto reader = store::open_reader(path);
@@ -379,10 +372,10 @@ TEST_CASE("result_reader: nothing is left beside a database that nobody writes",
 
   // The log of a run that goes on is not touched.
   auto sink = begun_store(path);
-  sink->put_batch(batch_of("rope", 3, 3));
+  sink->put_batch(test::made_up_batch("rope", 3, 3));
   CHECK(store::open_reader(path)->outcomes("night").size() == 6);
   CHECK(has_log());
-  sink->put_batch(batch_of("rope", 6, 3));
+  sink->put_batch(test::made_up_batch("rope", 6, 3));
   CHECK(store::open_reader(path)->outcomes("night").size() == 9);
 }
 
@@ -391,7 +384,7 @@ TEST_CASE("result_store: a hundred thousand rows are read in about a second", "[
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
   const auto start = std::chrono::steady_clock::now();
-  for (std::int64_t batch = 0; batch < 200; ++batch) sink->put_batch(batch_of("rope", batch * 500, 500));
+  for (std::int64_t batch = 0; batch < 200; ++batch) sink->put_batch(test::made_up_batch("rope", batch * 500, 500));
   const auto written = std::chrono::steady_clock::now();
   const auto reader = store::open_reader(path);
   CHECK(reader->outcomes("night").size() == 100000);

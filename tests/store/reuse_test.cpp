@@ -20,13 +20,6 @@ eval::RunRecord run_record(const std::string& name) {
   return record;
 }
 
-std::vector<eval::SampleRecord> rows_of(const std::string& variant, std::int64_t first, std::int64_t count) {
-  std::vector<eval::SampleRecord> rows;
-  for (std::int64_t i = first; i < first + count; ++i)
-    rows.push_back(test::made_up_sample(variant, {}, i, i % 2 == 0 ? 1.0 : 0.0));
-  return rows;
-}
-
 /// As the evaluator asks: samples and keys, nothing answered.
 std::vector<eval::SampleRecord> unanswered(std::vector<eval::SampleRecord> rows) {
   for (eval::SampleRecord& row : rows) {
@@ -45,7 +38,7 @@ class ShortRun {
     const auto sink = store::open_store(path());
     sink->begin_run(run_record("short"));
     sink->put_variant(test::made_up_variant("rope"));
-    sink->put_batch(rows_of("rope", 0, 4));
+    sink->put_batch(test::made_up_batch("rope", 0, 4));
     sink->end_run();
   }
   std::string path() const { return folder_.file("results.db"); }
@@ -73,8 +66,8 @@ class ShortRun {
 TEST_CASE("reuse: answers of the same keys are copied with reply, time and scores", "[store][reuse]") {
   const ShortRun database;
   const auto sink = database.wider_run("short");
-  CHECK(sink->take_over(unanswered(rows_of("rope", 0, 4))));
-  sink->put_batch(rows_of("rope", 4, 2));
+  CHECK(sink->take_over(unanswered(test::made_up_batch("rope", 0, 4))));
+  sink->put_batch(test::made_up_batch("rope", 4, 2));
   const auto reader = store::open_reader(database.path());
   const auto before = reader->outcomes("short"), after = reader->outcomes("wide");
   REQUIRE(before.size() == 4);
@@ -93,7 +86,7 @@ TEST_CASE("reuse: answers of the same keys are copied with reply, time and score
 TEST_CASE("reuse: a batch is taken over whole or not at all", "[store][reuse]") {
   const ShortRun database;
   const auto sink = database.wider_run("short");
-  CHECK_FALSE(sink->take_over(unanswered(rows_of("rope", 2, 4))));
+  CHECK_FALSE(sink->take_over(unanswered(test::made_up_batch("rope", 2, 4))));
   CHECK(sink->finished_keys().empty());
   CHECK_FALSE(store::open_store(database.path())->take_over({}));  // no run to reuse
 }
@@ -103,13 +96,13 @@ TEST_CASE("reuse: an answer that another try could change is asked again", "[sto
   {
     const auto sink = store::open_store(database.path());
     sink->begin_run(run_record("short"));
-    auto rows = rows_of("rope", 3, 1);
+    auto rows = test::made_up_batch("rope", 3, 1);
     rows[0].status = eval::SampleStatus::kOutOfMemory;
     sink->put_batch(rows);
   }
   const auto sink = database.wider_run("short");
-  CHECK(sink->take_over(unanswered(rows_of("rope", 0, 3))));
-  CHECK_FALSE(sink->take_over(unanswered(rows_of("rope", 3, 1))));
+  CHECK(sink->take_over(unanswered(test::made_up_batch("rope", 0, 3))));
+  CHECK_FALSE(sink->take_over(unanswered(test::made_up_batch("rope", 3, 1))));
 }
 
 TEST_CASE("reuse: the builds and machines of both runs are named, once", "[store][reuse]") {
@@ -151,9 +144,9 @@ TEST_CASE("dropped texts: scores stay, words go, a stopped run goes on", "[store
   const auto sink = store::open_store(database.path());
   sink->begin_run(run_record("short"));
   CHECK(sink->finished_keys().size() == 4);
-  sink->put_batch(rows_of("rope", 4, 1));
+  sink->put_batch(test::made_up_batch("rope", 4, 1));
   CHECK(database.number("SELECT count(*) FROM prompt WHERE text = '…'") == 4);
-  sink->put_batch(rows_of("rope", 0, 1));  // asked again: its words come back, no second prompt
+  sink->put_batch(test::made_up_batch("rope", 0, 1));  // asked again: its words come back, no second prompt
   CHECK(database.number("SELECT count(*) FROM prompt WHERE text = '…'") == 3);
   CHECK(database.number("SELECT count(*) FROM prompt") == 5);
 }

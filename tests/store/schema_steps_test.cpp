@@ -19,21 +19,14 @@ std::unique_ptr<eval::ResultSink> begun_store(const std::string& path) {
   return sink;
 }
 
-std::vector<eval::SampleRecord> batch_of(const std::string& variant, std::int64_t first, std::int64_t count) {
-  std::vector<eval::SampleRecord> rows;
-  for (std::int64_t i = first; i < first + count; ++i)
-    rows.push_back(test::made_up_sample(variant, {}, i, i % 2 == 0 ? 1.0 : 0.0));
-  return rows;
-}
-
 }  // namespace
 
 TEST_CASE("result_store: a sample read back without its ids is the stored one", "[store]") {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = begun_store(path);
-  sink->put_batch(batch_of("rope", 0, 2));
-  std::vector<eval::SampleRecord> rows = batch_of("rope", 0, 3);
+  sink->put_batch(test::made_up_batch("rope", 0, 2));
+  std::vector<eval::SampleRecord> rows = test::made_up_batch("rope", 0, 3);
   for (eval::SampleRecord& row : rows) {
     row.sample.unlisted_prompt_tokens = row.sample.prompt_tokens();
     row.sample.prompt_ids.clear();

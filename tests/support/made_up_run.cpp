@@ -218,6 +218,13 @@ MadeUpSweep made_up_sweep(const std::string& kind) {
   return sweep;
 }
 
+std::vector<eval::SampleRecord> made_up_batch(const std::string& variant, std::int64_t first, std::int64_t count) {
+  std::vector<eval::SampleRecord> rows;
+  for (std::int64_t i = first; i < first + count; ++i)
+    rows.push_back(made_up_sample(variant, {}, i, i % 2 == 0 ? 1.0 : 0.0));
+  return rows;
+}
+
 void put_made_up_run(eval::ResultSink& sink, const std::string& name, const MadeUpSweep& sweep) {
   sink.begin_run(made_up_run_record(name));
   std::vector<eval::CellRecord> unbuilt;

@@ -23,6 +23,9 @@ struct MadeUpCell {
 eval::SampleRecord made_up_sample(const std::string& variant, const MadeUpCell& cell, std::int64_t index,
                                   std::optional<double> score);
 
+/// `count` samples of one cell from index `first` on; even ones score 1, odd ones 0.
+std::vector<eval::SampleRecord> made_up_batch(const std::string& variant, std::int64_t first, std::int64_t count);
+
 struct MadeUpSweep {
   std::vector<eval::VariantRecord> variants;
   std::vector<std::string> tasks = {"niah_multikey_1", "niah_single_2", "vt"};
