@@ -60,8 +60,10 @@ ordered_json variant_json(const analysis::RunSummary& run, const analysis::Varia
   if (run.shows_mean()) effective["mean"] = both_rules_json(variant.mean);
   ordered_json cells = ordered_json::array();
   ordered_json beyond_model = ordered_json::array();
+  ordered_json fails_without_control = ordered_json::array();
   for (std::size_t t = 0; t < run.tasks.size(); ++t) {
     if (variant.tasks[t].beyond_model) beyond_model.push_back(run.tasks[t].label);
+    if (variant.tasks[t].fails_without_control) fails_without_control.push_back(run.tasks[t].label);
     if (run.shows_task(t)) effective[run.tasks[t].label] = both_rules_json(variant.tasks[t].effective);
     for (const analysis::ScorePoint& cell : variant.tasks[t].cells) {
       cells.push_back({{"task", run.tasks[t].label},
@@ -83,6 +85,7 @@ ordered_json variant_json(const analysis::RunSummary& run, const analysis::Varia
           {"trained", or_null(record.trained_context)},
           {"effective", effective},
           {"beyond_model", beyond_model},
+          {"fails_without_control", fails_without_control},
           {"cells", cells}};
 }
 

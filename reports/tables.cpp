@@ -67,10 +67,11 @@ bool all_zero(const std::vector<ScorePoint>& curve) {
          std::all_of(curve.begin(), curve.end(), [](const ScorePoint& p) { return p.mean && *p.mean == 0; });
 }
 
-std::vector<std::string> tasks_beyond_model(const analysis::RunSummary& run, const VariantSummary& variant) {
+std::vector<std::string> labels_of_tasks(const analysis::RunSummary& run, const VariantSummary& variant,
+                                         bool TaskResult::*mark) {
   std::vector<std::string> labels;
   for (std::size_t t = 0; t < run.tasks.size(); ++t) {
-    if (variant.tasks[t].beyond_model) labels.push_back(visible_text(run.tasks[t].label));
+    if (variant.tasks[t].*mark) labels.push_back(visible_text(run.tasks[t].label));
   }
   return labels;
 }
@@ -166,6 +167,10 @@ Table effective_by_task_table(const TableSource& source) {
       const analysis::EffectiveContext& effective = variant.tasks[t].effective;
       if (variant.tasks[t].beyond_model) {
         row.push_back({source.labels("beyond_model"), format_effective_text(effective.absolute)});
+        continue;
+      }
+      if (variant.tasks[t].fails_without_control) {
+        row.push_back({format_effective_text(effective.absolute), source.labels("fails_without_control")});
         continue;
       }
       row.push_back(
@@ -265,9 +270,10 @@ std::vector<std::string> summary_notes(const TableSource& source) {
     trained_here = trained_here || variant.record.train_seed.has_value();
     if (variant.record.mastered && !*variant.record.mastered) add_note(notes, source.labels("note_not_mastered"), name);
     if (all_zero(variant.mean_curve)) add_note(notes, source.labels("note_zero"), name);
-    const std::vector<std::string> beyond = tasks_beyond_model(source.run, variant);
-    if (!beyond.empty()) {
-      add_note(notes, replace_all(source.labels("note_beyond_model"), "{tasks}", join(beyond, ", ")), name);
+    for (const auto& [label, mark] : {std::pair("note_beyond_model", &TaskResult::beyond_model),
+                                      std::pair("note_fails_without_control", &TaskResult::fails_without_control)}) {
+      const std::vector<std::string> tasks = labels_of_tasks(source.run, variant, mark);
+      if (!tasks.empty()) add_note(notes, replace_all(source.labels(label), "{tasks}", join(tasks, ", ")), name);
     }
     std::set<std::string> said;
     for (const auto* value : {&variant.mean.absolute, &variant.mean.relative}) {

@@ -2,6 +2,7 @@
 // Tasks that a model cannot do even without a haystack: no length says anything about its context.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/analysis/score_point.h"
@@ -17,9 +18,19 @@ namespace fathom::analysis {
 bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
                        double threshold_percent);
 
+/// Whether a run asked this variant with the facts alone, in any task (none given) or in one.
+bool asked_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant,
+                       std::optional<std::int32_t> task);
+
 /// As fails_facts_alone, and no length of the task itself may pass either, by the upper ends of its intervals: needles
 /// side by side can be harder than needles in prose. \param curve  of the task, depths pooled
 bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
                   const std::vector<ScorePoint>& curve, double threshold_percent);
+
+/// Where the run asked for facts alone, a task that has no such control, its whole context being the facts (common
+/// words, algorithms), and that can pass at no length asked, by the upper ends of its intervals: whether the task or
+/// the length is at fault, the run cannot tell. Parameters as for beyond_model.
+bool fails_without_control(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
+                           const std::vector<ScorePoint>& curve, double threshold_percent);
 
 }  // namespace fathom::analysis

@@ -79,12 +79,15 @@ class RunSummariser {
 
  private:
   void mark_tasks_beyond_model() {
+    const double threshold = summary_.settings.absolute_threshold;
     for (std::size_t v = 0; v < summary_.variants.size(); ++v) {
       std::vector<TaskResult>& tasks = summary_.variants[v].tasks;
       for (std::size_t t = 0; t < tasks.size(); ++t) {
-        tasks[t].beyond_model =
-            beyond_model(summary_.controls, static_cast<std::int32_t>(v), static_cast<std::int32_t>(t), tasks[t].curve,
-                         summary_.settings.absolute_threshold);
+        const auto variant = static_cast<std::int32_t>(v);
+        const auto task = static_cast<std::int32_t>(t);
+        tasks[t].beyond_model = beyond_model(summary_.controls, variant, task, tasks[t].curve, threshold);
+        tasks[t].fails_without_control =
+            fails_without_control(summary_.controls, variant, task, tasks[t].curve, threshold);
       }
     }
   }
@@ -228,6 +231,20 @@ class RunSummariser {
     return cells;
   }
 
+  /// A cell that is the only one of its length is the point of the curve: two bootstraps of the same scores would give
+  /// two intervals for one figure.
+  static void take_pooled_where_alone(TaskResult& result) {
+    for (ScorePoint& cell : result.cells) {
+      const auto of_length = [&](const ScorePoint& point) { return point.length_tokens == cell.length_tokens; };
+      const auto pooled = std::find_if(result.curve.begin(), result.curve.end(), of_length);
+      if (pooled == result.curve.end() || std::count_if(result.cells.begin(), result.cells.end(), of_length) != 1)
+        continue;
+      const std::optional<std::int32_t> depth_bp = cell.depth_bp;
+      cell = *pooled;
+      cell.depth_bp = depth_bp;
+    }
+  }
+
   TaskResult task_result(const eval::VariantRecord& record, std::size_t t, const GroupedScores& group,
                          OutcomeRange range) const {
     TaskResult result;
@@ -247,6 +264,7 @@ class RunSummariser {
       result.curve.push_back(point);
     }
     result.cells = depth_cells(t, range, key.child("cells"));
+    take_pooled_where_alone(result);
     result.sweeps_depth = std::any_of(result.cells.begin(), result.cells.end(),
                                       [](const ScorePoint& p) { return p.depth_bp.has_value(); });
     return result;

@@ -37,7 +37,8 @@ struct TaskResult {
   std::vector<ScorePoint> curve;  ///< by length, depths pooled
   std::vector<ScorePoint> cells;  ///< by length, then depth
   bool sweeps_depth = false;
-  bool beyond_model = false;  ///< fails even with the facts alone, where a control asked that
+  bool beyond_model = false;           ///< fails even with the facts alone, where a control asked that
+  bool fails_without_control = false;  ///< passes at no length, and has no control that could say why
   EffectiveContext effective;
 };
 

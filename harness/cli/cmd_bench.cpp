@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -28,13 +27,19 @@ using nlohmann::ordered_json;
 
 constexpr std::int64_t kThreeRoundsUpTo = 2048;
 
-double seconds_of(lm::LanguageModel& model, const lm::Request& request, int rounds) {
-  double best = std::numeric_limits<double>::infinity();
+struct Times {
+  double prefill = std::numeric_limits<double>::infinity();
+  double decode = std::numeric_limits<double>::infinity();
+};
+
+/// Seconds of the prompt and of the ids after the first, each the best of the rounds.
+Times times_of(lm::LanguageModel& model, const lm::Request& request, int rounds) {
+  Times best;
   for (int round = 0; round < rounds; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
     const lm::Completion completion = model.complete({request}).front();
     if (!completion.error.empty()) throw ModelError("bench: " + completion.error);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best.prefill = std::min(best.prefill, completion.seconds - completion.decode_seconds);
+    best.decode = std::min(best.decode, completion.decode_seconds);
   }
   return best;
 }
@@ -59,16 +64,15 @@ ordered_json measure_speed(const SpeedQuestion& question) {
   lm::Request request = drawn_request(question.length, model->vocab_size());
   const int rounds = question.length <= kThreeRoundsUpTo ? 3 : 1;
   request.max_new_tokens = 1;
-  seconds_of(*model, request, 1);  // threads and buffers are made
-  const double prefill = seconds_of(*model, request, rounds);
+  times_of(*model, request, 1);  // threads and buffers are made
   request.max_new_tokens = 1 + question.decode;
-  const double with_decode = seconds_of(*model, request, rounds);
+  const Times times = times_of(*model, request, rounds);
   return {{"model", model->identity().name},
           {"dtype", model->identity().dtype},
           {"threads", engine::engine_facts().n_threads},
           {"length", question.length},
-          {"prefill_tokens_per_second", static_cast<double>(question.length) / prefill},
-          {"decode_tokens_per_second", static_cast<double>(question.decode) / std::max(1e-9, with_decode - prefill)},
+          {"prefill_tokens_per_second", static_cast<double>(question.length) / times.prefill},
+          {"decode_tokens_per_second", static_cast<double>(question.decode) / times.decode},
           {"peak_rss_bytes", peak_rss_bytes()}};
 }
 

@@ -50,6 +50,8 @@ nlohmann::ordered_json doctor_facts() {
           {"attention_bf16", kernels::attention_kernel_name(kernels::ElementType::kBFloat16)},
           {"matmul_float32_gflops", speed.float32_gflops},
           {"matmul_bf16_gflops", speed.bf16_gflops},
+          {"prefill_float32_gflops", speed.engine_float32_gflops},
+          {"prefill_bf16_gflops", speed.engine_bf16_gflops},
           {"cuda", facts.cuda},
           {"free_disk_gib", free_gib},
           {"cache", cache_root()},

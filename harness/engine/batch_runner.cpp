@@ -37,7 +37,8 @@ struct Work {
   std::uint64_t prompt_state = 0;  ///< rotation state at the prompt's length
   TokenId next_id = 0;             ///< greedy choice after `tokens`
   bool generating = false;
-  std::int64_t weight = 0;  ///< tokens that went through the network, for the share of time
+  std::int64_t weight = 0;         ///< tokens that went through the network, for the share of time
+  std::int64_t decode_weight = 0;  ///< those of them that were computed for ids after the first
 
   std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(request->prompt.size()); }
 };
@@ -55,6 +56,16 @@ struct Run {
   std::vector<std::int64_t> wanted;  ///< positions, ascending, all in [begin, end)
   std::function<void(std::int64_t position, const float* logits)> consume;
 };
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double share_of(double seconds, std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : seconds * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 std::int64_t length_of(const TokenIds& ids) {
   return static_cast<std::int64_t>(ids.size());
@@ -90,16 +101,21 @@ class BatchRunner {
         share_prefixes_(limits.share_prefixes && !stale_keys_ && !has_linear_attention(network.config())) {}
 
   std::vector<lm::Completion> run(const std::vector<lm::Request>& batch) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     std::vector<Work> works(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) reset(works[i], batch[i], i);
     for (const std::vector<Work*>& wave : plan_waves(works)) run_wave(wave);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const std::int64_t weight = std::accumulate(works.begin(), works.end(), std::int64_t{0},
-                                                [](std::int64_t sum, const Work& work) { return sum + work.weight; });
+    const double seconds = seconds_since(begin);
+    std::int64_t weight = 0;
+    std::int64_t decode_weight = 0;
+    for (const Work& work : works) {
+      weight += work.weight;
+      decode_weight += work.decode_weight;
+    }
     std::vector<lm::Completion> out;
     for (Work& work : works) {
-      work.result.seconds = weight == 0 ? 0 : seconds * static_cast<double>(work.weight) / static_cast<double>(weight);
+      work.result.seconds = share_of(seconds, work.weight, weight);
+      work.result.decode_seconds = share_of(decode_seconds_, work.decode_weight, decode_weight);
       out.push_back(std::move(work.result));
     }
     return out;
@@ -229,8 +245,10 @@ class BatchRunner {
 
   void answer(const std::vector<Work*>& wave) {
     prefill(wave);
+    const auto decode_begin = Clock::now();
     while (decode_step(wave)) {
     }
+    decode_seconds_ += seconds_since(decode_begin);
     score_continuations(wave);
     // Only the last cache is kept: the next wave may continue it.
     for (std::size_t i = 0; i + 1 < wave.size(); ++i) wave[i]->cache.reset();
@@ -387,6 +405,7 @@ class BatchRunner {
         work->next_id = static_cast<TokenId>(kernels::argmax(logits, vocab_));
       };
       work->weight += run.end - run.begin;
+      work->decode_weight += run.end - run.begin;
       runs.push_back(std::move(run));
     }
     run_all(runs);
@@ -507,6 +526,7 @@ class BatchRunner {
   const bool stale_keys_;
   const bool share_prefixes_;
   Work* donor_ = nullptr;  // whose cache may be continued; a request of this batch
+  double decode_seconds_ = 0;
   std::string failure_;
   bool out_of_memory_ = false;
 };

@@ -10,9 +10,11 @@ namespace fathom::engine {
 struct MatmulSpeed {
   double float32_gflops = 0;  ///< 1024 x 1024 x 1024, LibTorch's matrix product
   double bf16_gflops = 0;
+  double engine_float32_gflops = 0;  ///< 1024 x 1024 x 1024, the product that prompts go through (kernels::gemm)
+  double engine_bf16_gflops = 0;
 };
 
-/// Takes about a quarter of a second.
+/// Takes about half a second.
 MatmulSpeed measure_matmul_speed();
 
 struct EngineFacts {

@@ -38,6 +38,7 @@ struct Completion {
   FinishReason finish = FinishReason::kBudget;
   std::vector<ContinuationScore> continuations;  ///< same order as in the request
   double seconds = 0;                            ///< share of this request in the wall time of the batch
+  double decode_seconds = 0;                     ///< share in the part of that time which went into ids after the first
   std::int64_t computed_tokens =
       0;                       ///< prompt tokens that really went through the network (a shared prefix counts once)
   std::string error;           ///< empty = fine; otherwise this request failed and the other members are empty

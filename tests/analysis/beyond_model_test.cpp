@@ -4,6 +4,7 @@
 
 using fathom::analysis::beyond_model;
 using fathom::analysis::fails_facts_alone;
+using fathom::analysis::fails_without_control;
 using fathom::analysis::ScorePoint;
 using fathom::store::ControlRow;
 
@@ -56,4 +57,22 @@ TEST_CASE("beyond model: what may pass in full is within the model, whatever the
   point.high = 0.95;
   CHECK_FALSE(beyond_model(fails, 0, 0, {point}, 85.6));
   CHECK_FALSE(beyond_model({}, 0, 0, {}, 85.6));
+}
+
+TEST_CASE("beyond model: a task without a control is told apart where the run asked for controls",
+          "[analysis][beyond_model]") {
+  const std::vector<ControlRow> of_task_0 = {control_row("needle_only", 512, 20, 1.0)};
+  ScorePoint low;
+  low.length_tokens = 1024;
+  low.mean = 0.02;
+  low.high = 0.06;
+  ScorePoint high = low;
+  high.high = 0.9;
+  CHECK(fails_without_control(of_task_0, 0, 1, {low}, 85.6));
+  CHECK_FALSE(fails_without_control(of_task_0, 0, 1, {low, high}, 85.6));  // one length may pass
+  CHECK_FALSE(fails_without_control(of_task_0, 0, 0, {low}, 85.6));        // this one has a control
+  CHECK_FALSE(fails_without_control(of_task_0, 1, 1, {low}, 85.6));        // another variant's
+  CHECK_FALSE(fails_without_control({control_row("no_needle", 512, 20, 0)}, 0, 1, {low}, 85.6));
+  CHECK_FALSE(fails_without_control({}, 0, 1, {low}, 85.6));
+  CHECK_FALSE(fails_without_control(of_task_0, 0, 1, {}, 85.6));  // nothing was asked
 }

@@ -104,6 +104,28 @@ TEST_CASE("run_summary: few fractional scores have no interval", "[analysis][sum
   CHECK(curve[1].estimator == Estimator::kNone);
 }
 
+TEST_CASE("run_summary: the only cell of a length is the point of the curve, interval and all", "[analysis][summary]") {
+  OneRun run;
+  std::vector<eval::SampleRecord> rows;
+  for (int i = 0; i < 20; ++i) {
+    for (const std::int64_t length : {128, 256}) {
+      rows.push_back(test::made_up_sample("rope", {"fwe", length, std::nullopt}, i, (i * 7) % 4 / 3.0));
+      rows.push_back(test::made_up_sample("rope", {"vt", length, 5000}, i, (i * 5) % 6 / 5.0));
+    }
+  }
+  run.sink().put_batch(rows);
+  const RunSummary summary = run.summary();
+  for (const TaskResult& task : summary.variants[0].tasks) {
+    REQUIRE(task.cells.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(task.cells[i].estimator == Estimator::kBootstrap);
+      CHECK(task.cells[i].low == task.curve[i].low);
+      CHECK(task.cells[i].high == task.curve[i].high);
+    }
+    CHECK(task.cells[0].depth_bp.has_value() == task.sweeps_depth);
+  }
+}
+
 TEST_CASE("run_summary: a task that fails with the facts alone is marked", "[analysis][summary]") {
   OneRun run;
   run.put({"niah_single_2", 128, std::nullopt}, 2, 20);

@@ -198,6 +198,17 @@ TEST_CASE("engine: sharing prefixes changes the work, not the scores", "[engine]
   CHECK(computed == all - shared_prompts * 960);
 }
 
+TEST_CASE("engine: the time of ids after the first is told apart from that of the prompt", "[engine]") {
+  const auto model = make_model(scaled_config({"rope", "none"}));
+  const auto out = model->complete({generation(test::random_ids(40, 1), 1), generation(test::random_ids(40, 2), 8)});
+  CHECK(out[0].decode_seconds == 0);
+  CHECK(out[1].decode_seconds > 0);
+  CHECK(out[0].seconds > 0);
+  const auto alone = model->complete({generation(test::random_ids(40, 2), 8)}).front();
+  CHECK(alone.decode_seconds > 0);
+  CHECK(alone.decode_seconds < alone.seconds);
+}
+
 TEST_CASE("engine: prompts of one length share a prefix under length-dependent scaling too", "[engine][prefix]") {
   const auto model = make_model(scaled_config({"rope", "dynamic"}));
   std::vector<lm::Request> requests = {generation(test::random_ids(300, 1), 2), generation(test::random_ids(340, 1), 2),

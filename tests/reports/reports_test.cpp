@@ -113,6 +113,7 @@ TEST_CASE("reports: a task that is beyond the model is said to be", "[reports]")
       rows.back().control = "needle_only";
       rows.back().result_key += "|control";
     }
+    rows.push_back(test::made_up_sample("rope", {"cwe", 256, std::nullopt}, i, 0.0));
   }
   sink->put_batch(rows);
   for (const std::string format : {"html", "markdown", "terminal", "json"}) {
@@ -122,8 +123,10 @@ TEST_CASE("reports: a task that is beyond the model is said to be", "[reports]")
     if (format == "json") {
       const auto report = nlohmann::json::parse(out.str());
       CHECK(report.at("runs").at(0).at("variants").at(0).at("beyond_model") == nlohmann::json({"vt"}));
+      CHECK(report.at("runs").at(0).at("variants").at(0).at("fails_without_control") == nlohmann::json({"cwe"}));
     } else {
       CHECK_THAT(out.str(), ContainsSubstring("beyond this model, which fails"));
+      CHECK_THAT(out.str(), ContainsSubstring("facts: cwe"));
     }
   }
 }
