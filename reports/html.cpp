@@ -112,8 +112,9 @@ class HtmlRun {
     if (!run_.variants.empty()) add(out, "summary", l_("summary"), "summary", summary());
     if (!has_results) out["no_results"] = true;
     if (has_results && run_.tasks.size() > 1) {
+      const Table by_task = effective_by_task_table(source_);
       add(out, "by_task", l_("by_task"), "by-task",
-          object{{"table", table_data(without_caption(effective_by_task_table(source_)), "", l_("by_task"))}});
+          object{{"table", table_data(without_caption(by_task), "", l_("by_task"))}, {"lead", by_task.caption}});
     }
     if (has_results) add(out, "curves", l_("curves"), "curves", curves());
     if (has_depths()) add(out, "heatmaps", l_("heatmaps"), "heatmaps", heat_maps());

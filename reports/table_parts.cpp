@@ -8,6 +8,17 @@ Cell tokens_cell(std::int64_t tokens) {
   return {format_tokens(tokens), k_form(tokens)};
 }
 
+Cell effective_cell(const analysis::EffectiveValue& value) {
+  return {format_effective_text(value), value.tokens ? k_form(*value.tokens) : ""};
+}
+
+const analysis::ScorePoint* point_at(const std::vector<analysis::ScorePoint>& curve, std::int64_t length_tokens) {
+  for (const analysis::ScorePoint& point : curve) {
+    if (point.length_tokens == length_tokens) return &point;
+  }
+  return nullptr;
+}
+
 Column left_column(const std::string& heading) {
   return {heading, Align::kLeft};
 }

@@ -11,6 +11,10 @@ namespace fathom::reports {
 
 /// "2048", with "2K" as its detail.
 Cell tokens_cell(std::int64_t tokens);
+/// "2048", "<128", with the K form as its detail.
+Cell effective_cell(const analysis::EffectiveValue& value);
+/// The point of a length, or nothing.
+const analysis::ScorePoint* point_at(const std::vector<analysis::ScorePoint>& curve, std::int64_t length_tokens);
 Column left_column(const std::string& heading);
 Column right_column(const std::string& heading);
 /// A right column for every number of tokens: "512", "2K".

@@ -16,10 +16,6 @@ using analysis::ScorePoint;
 using analysis::TaskResult;
 using analysis::VariantSummary;
 
-Cell effective_cell(const analysis::EffectiveValue& value) {
-  return {format_effective_text(value), value.tokens ? k_form(*value.tokens) : ""};
-}
-
 Cell optional_percent_cell(const std::optional<double>& percent, std::int64_t n_values) {
   return {percent ? format_percent(*percent / 100, n_values) : std::string(kNothing)};
 }
@@ -30,13 +26,6 @@ std::int64_t values_of(const VariantSummary& variant) {
     for (const ScorePoint& point : task.curve) n += point.n_values;
   }
   return n;
-}
-
-const ScorePoint* point_at(const std::vector<ScorePoint>& curve, std::int64_t length_tokens) {
-  for (const ScorePoint& point : curve) {
-    if (point.length_tokens == length_tokens) return &point;
-  }
-  return nullptr;
 }
 
 /// One row a variant, one column a length.
@@ -148,36 +137,6 @@ Table summary_table(const TableSource& source) {
                           optional_percent_cell(mean.weighted_increasing, n),
                           optional_percent_cell(mean.weighted_decreasing, n),
                           optional_percent_cell(mean.base_score, n)});
-  }
-  return table;
-}
-
-Table effective_by_task_table(const TableSource& source) {
-  Table table;
-  table.caption = source.labels("by_task_caption");
-  table.columns.push_back(left_column(source.labels("variant")));
-  const auto& tasks = source.run.tasks;
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    if (source.run.shows_task(t)) table.columns.push_back(right_column(visible_text(tasks[t].label)));
-  }
-  for (const VariantSummary& variant : source.run.variants) {
-    std::vector<Cell> row = {{visible_text(variant.record.name)}};
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      if (!source.run.shows_task(t)) continue;
-      const analysis::EffectiveContext& effective = variant.tasks[t].effective;
-      if (variant.tasks[t].beyond_model) {
-        row.push_back({source.labels("beyond_model"), format_effective_text(effective.absolute)});
-        continue;
-      }
-      if (variant.tasks[t].fails_without_control) {
-        row.push_back({format_effective_text(effective.absolute), source.labels("fails_without_control")});
-        continue;
-      }
-      row.push_back(
-          {format_effective_text(effective.absolute),
-           effective.absolute_low ? format_effective_range(effective.absolute_low, effective.absolute_high) : ""});
-    }
-    table.rows.push_back(std::move(row));
   }
   return table;
 }

@@ -42,7 +42,9 @@ std::string headline_name(const TableSource& source);
 bool headline_has_curve(const TableSource& source);
 /// Claimed, trained, effective (absolute and relative) with intervals, one row a variant.
 Table summary_table(const TableSource& source);
-/// Effective context (absolute rule) of each task asked for and of the mean.
+/// Effective context of each task asked for. Of several variants a matrix (absolute rule); of one a row a task, and one
+/// of the mean: both rules, and beside them the scores at the shortest and the longest length, the score with the facts
+/// alone and what a token of the right answer costs.
 Table effective_by_task_table(const TableSource& source);
 /// Score by length, one row a variant: of the mean over tasks, or of one task.
 Table mean_curve_table(const TableSource& source);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <ostream>
 
 #include "harness/core/text_util.h"
@@ -148,6 +149,10 @@ class TerminalWriter : private TerminalText {
       paragraph(l("no_results"));
       out_ << "\n";
     } else {
+      if (run.variants.size() == 1 && run.tasks.size() > 1) {
+        heading(l("by_task"));
+        write_by_task();
+      }
       write_curves();
       write_grids();
     }
@@ -175,6 +180,22 @@ class TerminalWriter : private TerminalText {
     const std::vector<std::string> notes = summary_notes(source_);
     for (const std::string& note : notes) paragraph(note, "- ");
     out_ << "\n";
+  }
+
+  void write_by_task() {
+    const Table table = effective_by_task_table(source_);
+    std::vector<std::size_t> columns(table.columns.size());
+    std::iota(columns.begin(), columns.end(), std::size_t{0});
+    // Names cut short may look alike: what is said elsewhere gives way.
+    if (cuts_first_column(table, columns)) {
+      const std::vector<std::string> elsewhere = {source_.labels("claimed"), source_.labels("interval"),
+                                                  source_.labels("remark")};
+      const auto said = [&](std::size_t c) {
+        return std::find(elsewhere.begin(), elsewhere.end(), table.columns[c].heading) != elsewhere.end();
+      };
+      columns.erase(std::remove_if(columns.begin(), columns.end(), said), columns.end());
+    }
+    write_table(table, columns);
   }
 
   void write_curves() {

@@ -27,6 +27,19 @@ bool asked_facts_alone(const std::vector<store::ControlRow>& controls, std::int3
   });
 }
 
+std::optional<double> facts_alone_score(const std::vector<store::ControlRow>& controls, std::int32_t variant,
+                                        std::int32_t task) {
+  double sum = 0;
+  std::int64_t n = 0;
+  for (const store::ControlRow& row : controls) {
+    if (row.variant != variant || row.task != task || !leaves_facts_alone(row)) continue;
+    sum += row.mean * static_cast<double>(row.n_samples);
+    n += row.n_samples;
+  }
+  if (n == 0) return std::nullopt;
+  return sum / static_cast<double>(n);
+}
+
 bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,
                        double threshold_percent) {
   const bool passes = std::any_of(controls.begin(), controls.end(), [&](const store::ControlRow& row) {

@@ -22,6 +22,10 @@ bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int3
 bool asked_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant,
                        std::optional<std::int32_t> task);
 
+/// Mean score, 0..1, of a variant and task under the controls that leave the facts alone, over all lengths.
+std::optional<double> facts_alone_score(const std::vector<store::ControlRow>& controls, std::int32_t variant,
+                                        std::int32_t task);
+
 /// As fails_facts_alone, and no length of the task itself may pass either, by the upper ends of its intervals: needles
 /// side by side can be harder than needles in prose. \param curve  of the task, depths pooled
 bool beyond_model(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,

@@ -127,6 +127,13 @@ TEST_CASE("reports: a task that is beyond the model is said to be", "[reports]")
     } else {
       CHECK_THAT(out.str(), ContainsSubstring("beyond this model, which fails"));
       CHECK_THAT(out.str(), ContainsSubstring("facts: cwe"));
+      if (format == "markdown") {
+        // Claimed, effective, interval, relative, score, facts alone.
+        CHECK_THAT(out.str(), ContainsSubstring("| niah\\_single\\_2 | 512 | ≥256 | ≥256 | ≥256 | 100 | 100 |"));
+        CHECK_THAT(out.str(), ContainsSubstring("| vt | 512 | &lt;256 | &lt;256 | – | 0 | 0 | beyond this model |"));
+        CHECK_THAT(out.str(),
+                   ContainsSubstring("| cwe | 512 | &lt;256 | &lt;256 | – | 0 | – | fails throughout, no control |"));
+      }
     }
   }
 }
