@@ -114,8 +114,10 @@ class OneVariantTable {
     std::vector<Cell>& row = add_row(visible_text(run_.tasks[t].label), task.effective, task.curve);
     std::size_t column = 6;
     if (has_controls_) {
-      const auto alone = analysis::facts_alone_score(run_.controls, 0, static_cast<std::int32_t>(t));
-      row[column++] = {alone ? format_percent(*alone, 1) : std::string(kNothing)};
+      row[column++] = ends_cell([&](std::int64_t length) {
+        const auto alone = analysis::facts_alone_score(run_.controls, 0, static_cast<std::int32_t>(t), length);
+        return alone ? format_percent(*alone, 1) : std::string(kNothing);
+      });
     }
     if (has_graded_) {
       row[column++] = ends_cell([&](std::int64_t length) {

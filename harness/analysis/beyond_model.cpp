@@ -28,16 +28,12 @@ bool asked_facts_alone(const std::vector<store::ControlRow>& controls, std::int3
 }
 
 std::optional<double> facts_alone_score(const std::vector<store::ControlRow>& controls, std::int32_t variant,
-                                        std::int32_t task) {
-  double sum = 0;
-  std::int64_t n = 0;
+                                        std::int32_t task, std::int64_t length_tokens) {
   for (const store::ControlRow& row : controls) {
-    if (row.variant != variant || row.task != task || !leaves_facts_alone(row)) continue;
-    sum += row.mean * static_cast<double>(row.n_samples);
-    n += row.n_samples;
+    if (row.variant == variant && row.task == task && row.length_tokens == length_tokens && leaves_facts_alone(row))
+      return row.mean;
   }
-  if (n == 0) return std::nullopt;
-  return sum / static_cast<double>(n);
+  return std::nullopt;
 }
 
 bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant, std::int32_t task,

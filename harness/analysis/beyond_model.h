@@ -22,9 +22,10 @@ bool fails_facts_alone(const std::vector<store::ControlRow>& controls, std::int3
 bool asked_facts_alone(const std::vector<store::ControlRow>& controls, std::int32_t variant,
                        std::optional<std::int32_t> task);
 
-/// Mean score, 0..1, of a variant and task under the controls that leave the facts alone, over all lengths.
+/// Mean score, 0..1, of a variant and task under the control that leaves the facts alone, at the length whose facts
+/// they are: longer prompts of a task may hold more of them.
 std::optional<double> facts_alone_score(const std::vector<store::ControlRow>& controls, std::int32_t variant,
-                                        std::int32_t task);
+                                        std::int32_t task, std::int64_t length_tokens);
 
 /// As fails_facts_alone, and no length of the task itself may pass either, by the upper ends of its intervals: needles
 /// side by side can be harder than needles in prose. \param curve  of the task, depths pooled

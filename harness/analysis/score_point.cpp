@@ -31,10 +31,11 @@ double design_effect(const std::vector<std::vector<double>>& by_sample) {
   return std::max(1.0, clustered / (centre * (1 - centre) / n_values));
 }
 
-/// Wilson with a number of values that need not be whole: both are rounded down to stay on the safe side.
+/// Wilson with a number of values that need not be whole, rounded down to stay on the safe side. Of equal fractional
+/// values the mean counts as that share of successes, which only widens the interval.
 Interval certain_interval(double mean, double n_independent) {
   const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(n_independent));
-  return wilson_interval(mean >= 1 ? static_cast<double>(n) : 0.0, n);
+  return wilson_interval(std::clamp(mean, 0.0, 1.0) * static_cast<double>(n), n);
 }
 
 }  // namespace
@@ -64,6 +65,8 @@ ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const 
   ScorePoint point;
   double sum = 0;
   bool one_each = true;
+  std::optional<double> any_value;
+  bool all_equal = true;
   for (const auto& values : by_sample) {
     if (values.empty()) continue;
     ++point.n_samples;
@@ -71,12 +74,13 @@ ScorePoint score_point(const std::vector<std::vector<double>>& by_sample, const 
     for (const double value : values) {
       ++point.n_values;
       sum += value;
+      all_equal = all_equal && value == any_value.value_or(value);
+      any_value = value;
     }
   }
   if (point.n_values == 0) return point;
   point.mean = sum / static_cast<double>(point.n_values);
   point.n_independent = static_cast<double>(point.n_values) / facts.design_effect;
-  const bool all_equal = *point.mean == 0 || *point.mean == 1;
   const bool enough = !facts.fractional || point.n_values >= kMinBootstrapValues;
   std::optional<Interval> interval;
   if (!facts.fractional && one_each) {

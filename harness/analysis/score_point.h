@@ -16,7 +16,7 @@ inline constexpr std::int64_t kMinBootstrapValues = 20;
 enum class Estimator {
   kNone,             ///< fractional scores of fewer than 20 values: the number is shown instead
   kWilson,           ///< 0/1 scores, one a sample
-  kWilsonClustered,  ///< all values 0 or all 1, where resampling would claim certainty: Wilson with the number of
+  kWilsonClustered,  ///< all values equal, where resampling would claim certainty: Wilson with the number of
                      ///< values over the largest design effect seen at the other lengths of the curve
   kBootstrap         ///< samples resampled, each with its depths
 };

@@ -126,6 +126,22 @@ TEST_CASE("run_summary: the only cell of a length is the point of the curve, int
   }
 }
 
+TEST_CASE("run_summary: equal fractional scores are not certain either", "[analysis][summary]") {
+  OneRun run;
+  std::vector<eval::SampleRecord> rows;
+  for (int i = 0; i < 20; ++i) {
+    rows.push_back(test::made_up_sample("rope", {"vt", 128, std::nullopt}, i, 0.25));
+    rows.push_back(test::made_up_sample("rope", {"vt", 256, std::nullopt}, i, i % 2 * 0.5));
+  }
+  run.sink().put_batch(rows);
+  const auto curve = run.summary().variants[0].tasks[0].curve;
+  CHECK(curve[0].estimator == Estimator::kWilsonClustered);
+  // Wilson of 5 in 20.
+  CHECK_THAT(curve[0].low.value(), WithinAbs(0.1119, 5e-5));
+  CHECK_THAT(curve[0].high.value(), WithinAbs(0.4687, 5e-5));
+  CHECK(curve[1].estimator == Estimator::kBootstrap);
+}
+
 TEST_CASE("run_summary: a task that fails with the facts alone is marked", "[analysis][summary]") {
   OneRun run;
   run.put({"niah_single_2", 128, std::nullopt}, 2, 20);
