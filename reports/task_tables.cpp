@@ -83,7 +83,7 @@ class OneVariantTable {
     const bool has_remarks = std::any_of(tasks.begin(), tasks.end(), [&](std::size_t t) { return !remark(t).empty(); });
     if (has_remarks) table_.columns.push_back(left_column(l("remark")));
     for (const std::size_t t : tasks) add_task(t);
-    if (run_.shows_mean()) add_row(l("mean"), variant_.mean, variant_.mean_curve);
+    if (run_.shows_mean()) add_row(l("mean"), variant_.mean, variant_.mean_curve, {});
     return std::move(table_);
   }
 
@@ -93,8 +93,9 @@ class OneVariantTable {
     return variant_.tasks[t].fails_without_control ? source_.labels("fails_without_control") : "";
   }
 
-  std::vector<Cell>& add_row(const std::string& name, const analysis::EffectiveContext& effective,
-                             const std::vector<ScorePoint>& curve) {
+  /// \param beside  what follows the scores; may be shorter than the columns there are
+  void add_row(const std::string& name, const analysis::EffectiveContext& effective,
+               const std::vector<ScorePoint>& curve, std::vector<Cell> beside) {
     std::vector<Cell> row = {{name},
                              tokens_cell(variant_.record.claimed_context),
                              effective_cell(effective.absolute),
@@ -104,23 +105,22 @@ class OneVariantTable {
       const ScorePoint* point = point_at(curve, length);
       return point == nullptr || !point->mean ? std::string(kNothing) : format_percent(*point->mean, point->n_values);
     }));
+    row.insert(row.end(), beside.begin(), beside.end());
     row.resize(table_.columns.size());
     table_.rows.push_back(std::move(row));
-    return table_.rows.back();
   }
 
   void add_task(std::size_t t) {
     const TaskResult& task = variant_.tasks[t];
-    std::vector<Cell>& row = add_row(visible_text(run_.tasks[t].label), task.effective, task.curve);
-    std::size_t column = 6;
+    std::vector<Cell> beside;
     if (has_controls_) {
-      row[column++] = ends_cell([&](std::int64_t length) {
+      beside.push_back(ends_cell([&](std::int64_t length) {
         const auto alone = analysis::facts_alone_score(run_.controls, 0, static_cast<std::int32_t>(t), length);
         return alone ? format_percent(*alone, 1) : std::string(kNothing);
-      });
+      }));
     }
     if (has_graded_) {
-      row[column++] = ends_cell([&](std::int64_t length) {
+      beside.push_back(ends_cell([&](std::int64_t length) {
         for (const store::ScoreMeanRow& score : run_.other_scores) {
           if (score.task == static_cast<std::int32_t>(t) && score.length_tokens == length &&
               score.scorer == kGradedScorer) {
@@ -128,9 +128,11 @@ class OneVariantTable {
           }
         }
         return std::string(kNothing);
-      });
+      }));
     }
-    if (column < row.size()) row[column] = {remark(t)};
+    const std::string said = remark(t);
+    if (!said.empty()) beside.push_back({said});
+    add_row(visible_text(run_.tasks[t].label), task.effective, task.curve, std::move(beside));
   }
 
   /// "100 → 45", or one value of a run with one length.

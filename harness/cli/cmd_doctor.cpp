@@ -20,6 +20,7 @@ nlohmann::ordered_json doctor_facts() {
   engine::set_threads(0);
   const engine::EngineFacts facts = engine::engine_facts();
   const engine::MatmulSpeed speed = engine::measure_matmul_speed();
+  const engine::MatmulSpeed prefill = engine::measure_prefill_speed();
   std::vector<std::string> advice;
   if (speed.float32_gflops < kSlowGflopsPerThread * static_cast<double>(facts.n_threads)) {
     advice.push_back(
@@ -50,8 +51,8 @@ nlohmann::ordered_json doctor_facts() {
           {"attention_bf16", kernels::attention_kernel_name(kernels::ElementType::kBFloat16)},
           {"matmul_float32_gflops", speed.float32_gflops},
           {"matmul_bf16_gflops", speed.bf16_gflops},
-          {"prefill_float32_gflops", speed.engine_float32_gflops},
-          {"prefill_bf16_gflops", speed.engine_bf16_gflops},
+          {"prefill_float32_gflops", prefill.float32_gflops},
+          {"prefill_bf16_gflops", prefill.bf16_gflops},
           {"cuda", facts.cuda},
           {"free_disk_gib", free_gib},
           {"cache", cache_root()},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "harness/checkpoint/prefill_cost.h"
 #include "harness/cli/command_entries.h"
@@ -34,7 +35,7 @@ double prefill_gigaflops(const SessionModel& model, std::int64_t tokens, std::in
 }
 
 int dry_run(RunSession& session) {
-  const engine::MatmulSpeed speed = engine::measure_matmul_speed();
+  const engine::MatmulSpeed speed = engine::measure_prefill_speed();
   double sweep_seconds = 0;
   double train_seconds = 0;
   std::int64_t cells = 0;
@@ -44,17 +45,16 @@ int dry_run(RunSession& session) {
   for (const SessionVariant& variant : session.variants()) {
     const SessionModel& model = *session.models()[variant.model];
     const eval::WorkList work = eval::make_work_list(variant.plan);
+    std::map<std::int64_t, std::int64_t> tokens_by_length;
+    for (const eval::PlannedBatch& batch : work.batches)
+      tokens_by_length[batch.sample_tokens] += batch.sample_tokens * static_cast<std::int64_t>(batch.samples.size());
     double gigaflops = 0;
-    for (const eval::PlannedBatch& batch : work.batches) {
-      const std::int64_t length = batch.sample_tokens;
-      gigaflops += prefill_gigaflops(model, length * static_cast<std::int64_t>(batch.samples.size()), length);
-    }
+    for (const auto& [length, n_tokens] : tokens_by_length) gigaflops += prefill_gigaflops(model, n_tokens, length);
     // What a whole forward pass reaches of the products' speed, measured on the example models at 2K to
     // 8K: 0.8 of it in float32, two thirds in bf16.
     constexpr double kReached = 0.7;
     const bool float32 = variant.settings.dtype == "float32" || model.train_spec;
-    const double peak =
-        float32 ? speed.engine_float32_gflops : std::max(speed.engine_float32_gflops, speed.engine_bf16_gflops);
+    const double peak = float32 ? speed.float32_gflops : std::max(speed.float32_gflops, speed.bf16_gflops);
     const double seconds = gigaflops / (kReached * std::max(1.0, model.train_spec ? peak / 3 : peak));
     fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
                format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));

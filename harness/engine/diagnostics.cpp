@@ -58,8 +58,11 @@ double engine_gflops(at::ScalarType type) {
 }  // namespace
 
 MatmulSpeed measure_matmul_speed() {
-  return {torch_gflops(at::kFloat), torch_gflops(at::kBFloat16), engine_gflops(at::kFloat),
-          engine_gflops(at::kBFloat16)};
+  return {torch_gflops(at::kFloat), torch_gflops(at::kBFloat16)};
+}
+
+MatmulSpeed measure_prefill_speed() {
+  return {engine_gflops(at::kFloat), engine_gflops(at::kBFloat16)};
 }
 
 EngineFacts engine_facts() {

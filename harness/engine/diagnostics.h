@@ -7,15 +7,16 @@
 
 namespace fathom::engine {
 
+/// Of a product of 1024 x 1024 x 1024.
 struct MatmulSpeed {
-  double float32_gflops = 0;  ///< 1024 x 1024 x 1024, LibTorch's matrix product
+  double float32_gflops = 0;
   double bf16_gflops = 0;
-  double engine_float32_gflops = 0;  ///< 1024 x 1024 x 1024, the product that prompts go through (kernels::gemm)
-  double engine_bf16_gflops = 0;
 };
 
-/// Takes about half a second.
+/// LibTorch's matrix product, which training goes through. Takes about a quarter of a second.
 MatmulSpeed measure_matmul_speed();
+/// The product that prompts go through (kernels::gemm). Takes about a quarter of a second.
+MatmulSpeed measure_prefill_speed();
 
 struct EngineFacts {
   std::string torch_version;
