@@ -40,18 +40,18 @@ double mean_visible_keys(const LayerSpec& layer, std::int64_t length_tokens) {
   return pairs / static_cast<double>(length_tokens);
 }
 
-double prefill_flops_per_token(const Checkpoint& checkpoint, std::int64_t length_tokens) {
+PrefillFlops prefill_flops_per_token(const Checkpoint& checkpoint, std::int64_t length_tokens) {
   const DecoderConfig& config = checkpoint.config();
-  double multiplications = 0;
+  PrefillFlops flops;
   for (const TensorInfo& tensor : checkpoint.tensors()) {
     double size = used_share(config, tensor);
     for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
-    multiplications += size;
+    flops.matrices += 2 * size;
   }
   for (const LayerSpec& layer : config.layers) {
-    multiplications += 2 * mean_visible_keys(layer, length_tokens) * static_cast<double>(layer.n_heads * layer.d_head);
+    flops.attention += 4 * mean_visible_keys(layer, length_tokens) * static_cast<double>(layer.n_heads * layer.d_head);
   }
-  return 2 * multiplications;
+  return flops;
 }
 
 }  // namespace fathom::checkpoint

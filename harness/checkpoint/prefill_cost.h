@@ -11,9 +11,13 @@ namespace fathom::checkpoint {
 /// layer count, and a layer without softmax attention sees none.
 double mean_visible_keys(const LayerSpec& layer, std::int64_t length_tokens);
 
-/// Floating-point operations per token of a prompt of `length_tokens`, a multiply-add being two: matrices of the layers
-/// (of routed experts the share that a token takes), scores and sums of the attention. Embedding, head and vectors are
-/// left out.
-double prefill_flops_per_token(const Checkpoint& checkpoint, std::int64_t length_tokens);
+/// Floating-point operations, a multiply-add being two.
+struct PrefillFlops {
+  double matrices = 0;   ///< of the layers; of routed experts the share that a token takes
+  double attention = 0;  ///< scores and weighted sums
+};
+
+/// Per token of a prompt of `length_tokens`. Embedding, head and vectors are left out.
+PrefillFlops prefill_flops_per_token(const Checkpoint& checkpoint, std::int64_t length_tokens);
 
 }  // namespace fathom::checkpoint

@@ -19,8 +19,8 @@ constexpr double kSlowGflopsPerThread = 15;
 nlohmann::ordered_json doctor_facts() {
   engine::set_threads(0);
   const engine::EngineFacts facts = engine::engine_facts();
-  const engine::MatmulSpeed speed = engine::measure_matmul_speed();
-  const engine::MatmulSpeed prefill = engine::measure_prefill_speed();
+  const engine::KernelSpeed speed = engine::measure_matmul_speed();
+  const engine::KernelSpeed prefill = engine::measure_prefill_speed();
   std::vector<std::string> advice;
   if (speed.float32_gflops < kSlowGflopsPerThread * static_cast<double>(facts.n_threads)) {
     advice.push_back(

@@ -27,15 +27,42 @@ struct RunTotals {
   std::int64_t total() const { return done + skipped; }
 };
 
-double prefill_gigaflops(const SessionModel& model, std::int64_t tokens, std::int64_t length_tokens) {
-  // A tiny model that is not trained yet: two layers of 128 with four heads, well enough for an estimate.
-  const double per_token = model.checkpoint ? checkpoint::prefill_flops_per_token(*model.checkpoint, length_tokens)
-                                            : 0.6e6 + 512.0 * static_cast<double>(length_tokens);
-  return static_cast<double>(tokens) * per_token / 1e9;
-}
+/// Times prompts by what this machine's kernels reach; measures each of them once.
+class PrefillClock {
+ public:
+  double seconds(const SessionModel& model, const std::string& dtype, std::int64_t tokens, std::int64_t length_tokens) {
+    // A tiny model that is not trained yet: two layers of 128 with four heads, well enough for an estimate.
+    checkpoint::PrefillFlops flops{0.6e6, 512.0 * static_cast<double>(length_tokens)};
+    std::int64_t d_head = 32;
+    if (model.checkpoint) {
+      flops = checkpoint::prefill_flops_per_token(*model.checkpoint, length_tokens);
+      for (const checkpoint::LayerSpec& layer : model.checkpoint->config().layers) {
+        if (layer.softmax_attention) d_head = layer.d_head;
+      }
+    }
+    const engine::KernelSpeed& attention = attention_speed(d_head);
+    const bool bf16 = !model.train_spec && dtype != "float32" && products_.bf16_gflops > products_.float32_gflops;
+    const double per_token =
+        bf16 ? flops.matrices / (kReached * products_.bf16_gflops) + flops.attention / attention.bf16_gflops
+             : flops.matrices / (kReached * products_.float32_gflops) + flops.attention / attention.float32_gflops;
+    return static_cast<double>(tokens) * per_token / 1e9 * (model.train_spec ? 3 : 1);
+  }
+
+ private:
+  const engine::KernelSpeed& attention_speed(std::int64_t d_head) {
+    const auto [speed, is_new] = attention_.try_emplace(d_head);
+    if (is_new) speed->second = engine::measure_attention_speed(d_head);
+    return speed->second;
+  }
+
+  // What the layers reach of the products' speed with all that is done between two products.
+  static constexpr double kReached = 0.7;
+  engine::KernelSpeed products_ = engine::measure_prefill_speed();
+  std::map<std::int64_t, engine::KernelSpeed> attention_;
+};
 
 int dry_run(RunSession& session) {
-  const engine::MatmulSpeed speed = engine::measure_prefill_speed();
+  PrefillClock clock;
   double sweep_seconds = 0;
   double train_seconds = 0;
   std::int64_t cells = 0;
@@ -48,14 +75,9 @@ int dry_run(RunSession& session) {
     std::map<std::int64_t, std::int64_t> tokens_by_length;
     for (const eval::PlannedBatch& batch : work.batches)
       tokens_by_length[batch.sample_tokens] += batch.sample_tokens * static_cast<std::int64_t>(batch.samples.size());
-    double gigaflops = 0;
-    for (const auto& [length, n_tokens] : tokens_by_length) gigaflops += prefill_gigaflops(model, n_tokens, length);
-    // What a whole forward pass reaches of the products' speed, measured on the example models at 2K to
-    // 8K: 0.8 of it in float32, two thirds in bf16.
-    constexpr double kReached = 0.7;
-    const bool float32 = variant.settings.dtype == "float32" || model.train_spec;
-    const double peak = float32 ? speed.float32_gflops : std::max(speed.float32_gflops, speed.bf16_gflops);
-    const double seconds = gigaflops / (kReached * std::max(1.0, model.train_spec ? peak / 3 : peak));
+    double seconds = 0;
+    for (const auto& [length, n_tokens] : tokens_by_length)
+      seconds += clock.seconds(model, variant.settings.dtype, n_tokens, length);
     fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
                format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));
     for (const eval::RefusedLength& refused : work.refused) fmt::print("  not built: {}\n", refused.reason);

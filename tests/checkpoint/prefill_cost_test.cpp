@@ -65,7 +65,9 @@ TEST_CASE("prefill cost: matrices of the layers, the chosen experts, and the att
     tensors.push_back({"layers.1.mlp.experts." + std::to_string(expert) + ".up.weight", {4, 16}, "F32"});
   }
   // 256 + 64 + 2 of 8 experts of 64 multiply-adds; scores and sums of 16 channels with 2.5 and 1.75 keys.
-  CHECK(prefill_flops_per_token(Shapes(config, tensors), 4) == 2 * (256 + 64 + 128 + 2 * 16 * (2.5 + 1.75)));
+  const PrefillFlops flops = prefill_flops_per_token(Shapes(config, tensors), 4);
+  CHECK(flops.matrices == 2 * (256 + 64 + 128));
+  CHECK(flops.attention == 2 * 2 * 16 * (2.5 + 1.75));
 }
 
 }  // namespace fathom::checkpoint
