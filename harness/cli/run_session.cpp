@@ -340,6 +340,17 @@ checkpoint::DecoderConfig RunSession::resolved_config(const SessionVariant& vari
   return checkpoint::apply_override(declared, position_override(variant.settings, declared, length_tokens));
 }
 
+std::vector<std::int64_t> RunSession::recomputed_lengths(const SessionVariant& variant) const {
+  std::set<std::int64_t> lengths;
+  for (const eval::PlannedTask& task : variant.plan.tasks)
+    lengths.insert(task.lengths_tokens.begin(), task.lengths_tokens.end());
+  std::vector<std::int64_t> recomputed;
+  for (const std::int64_t length : lengths) {
+    if (engine::recomputes_every_token(resolved_config(variant, length), length)) recomputed.push_back(length);
+  }
+  return recomputed;
+}
+
 eval::VariantRecord RunSession::variant_record(const SessionVariant& variant) {
   const SessionModel& model = *models_[variant.model];
   const config::ModelVariant& settings = variant.settings;

@@ -67,6 +67,8 @@ class RunSession {
 
   /// The position settings of a variant at a tested length.
   checkpoint::DecoderConfig resolved_config(const SessionVariant& variant, std::int64_t length_tokens) const;
+  /// Lengths of the variant at which every token of an answer costs a whole prompt, ascending.
+  std::vector<std::int64_t> recomputed_lengths(const SessionVariant& variant) const;
 
  private:
   void add_variant(const config::ModelVariant& settings);

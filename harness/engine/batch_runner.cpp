@@ -86,7 +86,7 @@ bool has_linear_attention(const checkpoint::DecoderConfig& config) {
                      [](const checkpoint::LayerSpec& layer) { return layer.linear.has_value(); });
 }
 
-/// In mode hf (Network::keeps_stale_keys) every request is what a freshly loaded reference model would do with it: one
+/// In mode hf (keeps_stale_keys()) every request is what a freshly loaded reference model would do with it: one
 /// forward of the prompt, then one forward a token into the same cache, whose keys keep the rotation they were written
 /// with. Lengths only grow within a request, so the reference's rule for its table (made anew when the length exceeds
 /// the longest seen, plain again below L0) comes down to the table of the current length. Continuations are scored
@@ -97,7 +97,7 @@ class BatchRunner {
       : network_(network),
         limits_(limits),
         vocab_(network.config().vocab_size),
-        stale_keys_(network.keeps_stale_keys()),
+        stale_keys_(keeps_stale_keys(network.config())),
         share_prefixes_(limits.share_prefixes && !stale_keys_ && !has_linear_attention(network.config())) {}
 
   std::vector<lm::Completion> run(const std::vector<lm::Request>& batch) {

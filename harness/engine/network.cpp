@@ -141,13 +141,6 @@ std::uint64_t Network::rotation_state(std::int64_t total_len) const {
   return hash.digest().low;
 }
 
-bool Network::keeps_stale_keys() const {
-  return std::any_of(config_.layers.begin(), config_.layers.end(), [](const checkpoint::LayerSpec& layer) {
-    return layer.position.scaling.length_policy == rope::LengthPolicy::kHf &&
-           checkpoint::depends_on_length(layer.position);
-  });
-}
-
 std::optional<std::int64_t> Network::max_positions() const {
   std::optional<std::int64_t> least;
   for (std::int64_t layer = 0; layer < config_.n_layers(); ++layer) {
@@ -159,6 +152,13 @@ std::optional<std::int64_t> Network::max_positions() const {
 
 KvCache Network::make_cache() const {
   return KvCache(config_, weights_->type);
+}
+
+bool keeps_stale_keys(const checkpoint::DecoderConfig& config) {
+  return std::any_of(config.layers.begin(), config.layers.end(), [](const checkpoint::LayerSpec& layer) {
+    return layer.position.scaling.length_policy == rope::LengthPolicy::kHf &&
+           checkpoint::depends_on_length(layer.position);
+  });
 }
 
 std::int64_t chunk_end(std::int64_t begin, std::int64_t n_tokens) {

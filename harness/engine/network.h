@@ -43,8 +43,6 @@ class Network {
   /// Identity of everything that changes with the sequence length, all layers: keys made under one identity must not
   /// meet queries of another.
   std::uint64_t rotation_state(std::int64_t total_len) const;
-  /// True in scaling mode hf: cached keys keep the rotation they were written with, whatever the length becomes.
-  bool keeps_stale_keys() const;
   std::optional<std::int64_t> max_positions() const;
   const checkpoint::DecoderConfig& config() const { return config_; }
   KvCache make_cache() const;
@@ -56,6 +54,9 @@ class Network {
   checkpoint::DecoderConfig config_;
   std::unique_ptr<Impl> impl_;
 };
+
+/// True in scaling mode hf: cached keys keep the rotation they were written with, whatever the length becomes.
+bool keeps_stale_keys(const checkpoint::DecoderConfig& config);
 
 /// Position at which the chunk that begins at `begin` ends: chunk borders stand at fixed positions, so that the same
 /// tokens always meet in the same products, whether a prefix was shared or not.

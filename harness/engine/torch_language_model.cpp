@@ -7,8 +7,10 @@
 #include <omp.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "harness/core/error.h"
 #include "harness/engine/batch_runner.h"
@@ -51,6 +53,16 @@ std::int64_t count_parameters(const checkpoint::Checkpoint& checkpoint) {
     total += n;
   }
   return total;
+}
+
+/// Of every layer, without weights.
+std::vector<std::shared_ptr<position::PositionScheme>> make_schemes(const checkpoint::DecoderConfig& config) {
+  std::vector<std::shared_ptr<position::PositionScheme>> schemes;
+  for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
+    const auto first = schemes.empty() ? nullptr : schemes.front();
+    schemes.push_back(position::make_position_scheme({&config, layer, first, nullptr}));
+  }
+  return schemes;
 }
 
 class TorchLanguageModel : public lm::LanguageModel {
@@ -121,11 +133,16 @@ std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const Loa
 }
 
 void check_position_settings(const checkpoint::DecoderConfig& config) {
-  std::shared_ptr<position::PositionScheme> first;
-  for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
-    const auto scheme = position::make_position_scheme({&config, layer, first, nullptr});
-    if (layer == 0) first = scheme;
-  }
+  make_schemes(config);
+}
+
+bool recomputes_every_token(const checkpoint::DecoderConfig& config, std::int64_t length_tokens) {
+  if (keeps_stale_keys(config)) return false;
+  const auto schemes = make_schemes(config);
+  return std::any_of(schemes.begin(), schemes.end(), [&](const auto& scheme) {
+    return scheme->rotation_state(length_tokens - 1) != scheme->rotation_state(length_tokens) ||
+           scheme->softmax_scale_factor(length_tokens - 1) != scheme->softmax_scale_factor(length_tokens);
+  });
 }
 
 void set_threads(std::int64_t n_threads) {

@@ -46,6 +46,13 @@ std::unique_ptr<lm::LanguageModel> make_language_model(std::shared_ptr<const Loa
 /// \throws ConfigError, ModelError  for settings that a scheme refuses: what make_language_model() would say later.
 void check_position_settings(const checkpoint::DecoderConfig& config);
 
+/// True if the last token of a sequence of `length_tokens` changes the angles of those before it, so that nothing
+/// cached can be kept: the whole sequence goes through the network again for every token of an answer and every
+/// candidate that is scored.
+///
+/// \throws ConfigError, ModelError  as check_position_settings().
+bool recomputes_every_token(const checkpoint::DecoderConfig& config, std::int64_t length_tokens);
+
 /// Threads used by LibTorch, OpenMP and oneDNN alike; 0 = all cores.
 void set_threads(std::int64_t n_threads);
 

@@ -133,6 +133,22 @@ TEST_CASE("cli: a dry run refuses what the training would refuse", "[cli][errors
   CHECK_FALSE(contains(remapped.out, "alibi rerope"));
 }
 
+TEST_CASE("cli: a dry run says where every token of an answer costs a whole prompt", "[cli]") {
+  const Workspace work;
+  work.write("tiny.ini", kTinyRun);
+  const std::string costly = "at most: at 128, 256 tokens the angles change with every token";
+  const auto output = [&](const std::string& mode) {
+    const ProcessResult result = work.run({"run", "tiny.ini", "--dry-run", "--set", "scaling=dynamic", "--set",
+                                           "sweep.lengths=64, 128, 256", "--set", "scaling.mode=" + mode});
+    INFO(result.err);
+    CHECK(result.exit_code == 0);
+    return result.out;
+  };
+  CHECK(contains(output("consistent"), costly));
+  CHECK_FALSE(contains(output("frozen"), "angles change"));
+  CHECK_FALSE(contains(output("hf"), "angles change"));
+}
+
 TEST_CASE("cli: missing, truncated and hostile GGUF files give one line", "[cli][errors]") {
   const Workspace work;
   work.write("missing.ini", run_of("nowhere.gguf"));

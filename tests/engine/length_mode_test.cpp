@@ -261,3 +261,19 @@ TEST_CASE("mode hf: decoding equals the reference's through its stale cache", "[
   const auto recomputed = crossing["greedy_no_cache"].get<TokenIds>();
   CHECK(decoded(rope::LengthPolicy::kConsistent, prompt, recomputed.size()) == recomputed);
 }
+
+TEST_CASE("engine: which settings compute the whole sequence again for every token", "[engine][positions]") {
+  const auto at = [](const Method& method, rope::LengthPolicy policy, std::int64_t length_tokens) {
+    return recomputes_every_token(scaled(method, policy, length_tokens), length_tokens);
+  };
+  using rope::LengthPolicy;
+  CHECK_FALSE(at(method_of("dynamic"), LengthPolicy::kConsistent, 64));  // L0
+  CHECK(at(method_of("dynamic"), LengthPolicy::kConsistent, 65));
+  CHECK(at(method_of("dynamic"), LengthPolicy::kConsistent, 128));
+  CHECK_FALSE(at(method_of("dynamic"), LengthPolicy::kFrozen, 128));
+  CHECK_FALSE(at(method_of("dynamic"), LengthPolicy::kHf, 128));
+  CHECK(at({"yarn", {{"dynamic", "on"}}}, LengthPolicy::kConsistent, 128));
+  CHECK_FALSE(at(method_of("yarn"), LengthPolicy::kConsistent, 128));
+  CHECK(at(method_of("longrope"), LengthPolicy::kConsistent, 65));  // the other list, once
+  CHECK_FALSE(at(method_of("longrope"), LengthPolicy::kConsistent, 66));
+}
