@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "harness/core/text_util.h"
 #include "harness/core/types.h"
 
 namespace fathom::reports {
@@ -68,12 +69,50 @@ std::string fixed_percent(double fraction, int digits) {
   return fmt::format("{:.{}f}", 100 * fraction, digits);
 }
 
+/// How many words all lists begin with, so that each keeps one at least.
+std::size_t shared_words(const std::vector<std::vector<std::string>>& lists) {
+  std::size_t n = 0;
+  const auto shares = [&](const std::vector<std::string>& words) {
+    return n + 1 < words.size() && words[n] == lists.front()[n];
+  };
+  while (std::all_of(lists.begin(), lists.end(), shares)) ++n;
+  return n;
+}
+
 std::string place_text(const analysis::EffectiveValue& value) {
   if (value.kind == analysis::Censoring::kLeft) return fmt::format("<{}", value.first_tested.value());
   return format_tokens(value.tokens.value());
 }
 
 }  // namespace
+
+DistinctNames distinct_names(const std::vector<std::string>& names) {
+  if (names.size() < 2) return {names, ""};
+  std::vector<std::vector<std::string>> words;
+  words.reserve(names.size());
+  for (const std::string& name : names) words.push_back(split(name, ' '));
+  const auto leave_out = [&words](std::size_t n) {
+    const std::vector<std::string> shared(words.front().begin(),
+                                          words.front().begin() + static_cast<std::ptrdiff_t>(n));
+    for (auto& list : words) list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
+    return shared;
+  };
+  const auto reverse_all = [&words] {
+    for (auto& list : words) std::reverse(list.begin(), list.end());
+  };
+  const std::string front = join(leave_out(shared_words(words)), " ");
+  reverse_all();
+  std::vector<std::string> back_words = leave_out(shared_words(words));
+  std::reverse(back_words.begin(), back_words.end());
+  reverse_all();
+  const std::string back = join(back_words, " ");
+  DistinctNames out;
+  for (const auto& list : words) out.names.push_back(join(list, " "));
+  if (!front.empty() || !back.empty()) {
+    out.shared = fmt::format("{}{}…{}{}", front, front.empty() ? "" : " ", back.empty() ? "" : " ", back);
+  }
+  return out;
+}
 
 std::string format_tokens(std::int64_t tokens) {
   return std::to_string(tokens);

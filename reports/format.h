@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/analysis/effective_context.h"
 #include "harness/analysis/run_summary.h"
@@ -47,6 +48,13 @@ std::string format_count(std::int64_t count);
 std::string visible_text(std::string_view bytes);
 /// Columns in a terminal: 2 for wide East Asian characters, 0 for combining marks.
 int display_width(std::string_view utf8);
+/// What tells names apart: without the words that all of them begin with, nor those that all end with; every name keeps
+/// a word at least. One name is left as it is.
+struct DistinctNames {
+  std::vector<std::string> names;
+  std::string shared;  ///< the words left out, "…" where the names stand between them; empty = none
+};
+DistinctNames distinct_names(const std::vector<std::string>& names);
 /// Cut to at most `columns`, the last of them "…", then padded with blanks on the right.
 std::string fit_left(std::string_view utf8, int columns);
 /// As above, padded on the left.

@@ -136,7 +136,7 @@ class TerminalText {
 class TerminalWriter : private TerminalText {
  public:
   TerminalWriter(const TableSource& source, const ReportOptions& options, std::ostream& out)
-      : TerminalText(options, out), source_(source) {}
+      : TerminalText(options, out), source_(source), names_(variant_names(source.run)) {}
 
   void write() {
     const analysis::RunSummary& run = source_.run;
@@ -169,6 +169,17 @@ class TerminalWriter : private TerminalText {
   }
 
  private:
+  static DistinctNames variant_names(const analysis::RunSummary& run) {
+    std::vector<std::string> names;
+    for (const analysis::VariantSummary& variant : run.variants) names.push_back(visible_text(variant.record.name));
+    return distinct_names(names);
+  }
+
+  /// Of a part in which names stand without the words that all of them share.
+  void part_heading(const std::string& text) {
+    heading(names_.shared.empty() ? text + ", %" : fmt::format("{}, % ({})", text, names_.shared));
+  }
+
   void write_summary() {
     // Variant, claimed, trained, effective, interval, relative, interval, share of trained, mean.
     const Table summary = summary_table(source_);
@@ -200,7 +211,7 @@ class TerminalWriter : private TerminalText {
 
   void write_curves() {
     const analysis::RunSummary& run = source_.run;
-    heading(source_.labels("curves") + ", %");
+    part_heading(source_.labels("curves"));
     if (headline_has_curve(source_)) {
       write_curve(
           headline_name(source_), [](const analysis::VariantSummary& v) -> const auto& { return v.mean_curve; });
@@ -239,11 +250,11 @@ class TerminalWriter : private TerminalText {
     for (int i = 0; i < n_numbers; ++i)
       header += " " + fit_right(format_tokens_short(lengths[static_cast<std::size_t>(i)]), kNumberColumns);
     line(painted(header, "2"));
-    for (const analysis::VariantSummary& variant : source_.run.variants) {
+    for (std::size_t v = 0; v < names_.names.size(); ++v) {
       std::string spark;
       std::string numbers;
       for (int i = 0; i < n_lengths; ++i) {
-        const auto& curve = curve_of(variant);
+        const auto& curve = curve_of(source_.run.variants[v]);
         const auto found = std::find_if(curve.begin(), curve.end(), [&](const auto& p) {
           return p.length_tokens == lengths[static_cast<std::size_t>(i)];
         });
@@ -254,16 +265,14 @@ class TerminalWriter : private TerminalText {
           numbers.append(1, ' ').append(fit_right(text, kNumberColumns));
         }
       }
-      line(fmt::format("{}  {}{}", fit_left(visible_text(variant.record.name), name_columns), spark, numbers));
+      line(fmt::format("{}  {}{}", fit_left(names_.names[v], name_columns), spark, numbers));
     }
     out_ << "\n";
   }
 
   int widest_name(const std::string& title) const {
     int width = std::max(kLeastNameColumns, display_width(title));
-    for (const analysis::VariantSummary& variant : source_.run.variants) {
-      width = std::max(width, display_width(visible_text(variant.record.name)));
-    }
+    for (const std::string& name : names_.names) width = std::max(width, display_width(name));
     return std::min(width, kMostNameColumns);
   }
 
@@ -279,12 +288,12 @@ class TerminalWriter : private TerminalText {
     for (std::size_t t = 0; t < source_.run.tasks.size(); ++t) {
       for (std::size_t v = 0; v < source_.run.variants.size(); ++v) {
         if (!source_.run.variants[v].tasks[t].sweeps_depth) continue;
-        blocks.push_back(grid_block(depth_table(source_, v, t)));
+        blocks.push_back(grid_block(v, depth_table(source_, v, t)));
         for (const std::string& text : blocks.back()) block_columns = std::max(block_columns, display_width(text));
       }
     }
     if (blocks.empty()) return;
-    heading(source_.labels("heatmaps") + ", %");
+    part_heading(source_.labels("heatmaps"));
     if (blocks.size() > kMaxGrids) {
       paragraph(replace_all(source_.labels("grids_elsewhere"), "{n}", std::to_string(blocks.size())));
       out_ << "\n";
@@ -310,11 +319,11 @@ class TerminalWriter : private TerminalText {
   }
 
   /// Two lines of title, the lengths, and a row a depth.
-  std::vector<std::string> grid_block(const Table& table) const {
+  std::vector<std::string> grid_block(std::size_t variant, const Table& table) const {
     constexpr int kScoreColumns = 5;
     const int width = std::max(20, kScoreColumns * static_cast<int>(table.columns.size()));
     const auto dot = table.caption.find(" · ");
-    std::vector<std::string> lines = {fit_left(table.caption.substr(0, dot), width),
+    std::vector<std::string> lines = {fit_left(names_.names[variant], width),
                                       fit_left(table.caption.substr(dot + 4), width)};
     std::string header;
     for (const Column& column : table.columns) {
@@ -330,6 +339,7 @@ class TerminalWriter : private TerminalText {
   }
 
   const TableSource& source_;
+  const DistinctNames names_;
 };
 
 void write_terminal_imports(const store::ResultReader& results, const Labels& l, TerminalText text) {
