@@ -92,8 +92,7 @@ DistinctNames distinct_names(const std::vector<std::string>& names) {
   words.reserve(names.size());
   for (const std::string& name : names) words.push_back(split(name, ' '));
   const auto leave_out = [&words](std::size_t n) {
-    const std::vector<std::string> shared(words.front().begin(),
-                                          words.front().begin() + static_cast<std::ptrdiff_t>(n));
+    std::vector<std::string> shared(words.front().begin(), words.front().begin() + static_cast<std::ptrdiff_t>(n));
     for (auto& list : words) list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
     return shared;
   };
