@@ -147,12 +147,20 @@ void gemm_through_float32(const GemmCall& call) {
   cached_product(wide).run(wide.a, wide.b, wide.c);
 }
 
+/// Whole blocks of 64 rows, then what is left. Less than nine rows are not left alone: with AMX oneDNN sums a product
+/// of one row in another order than a block of many.
+std::int64_t rows_of_next_product(std::int64_t left) {
+  if (left <= 64 + kGemmFewRows) return left;
+  const std::int64_t rest = left % 64;
+  return rest > 0 && rest <= kGemmFewRows ? left - rest - 64 : left - rest;
+}
+
 void gemm_many_rows(const GemmCall& call) {
   // Row counts are cut into few classes, so that ragged batches do not compile a new product each time.
   for (std::int64_t row = 0; row < call.m;) {
     const std::int64_t left = call.m - row;
     GemmCall part = call;
-    part.m = left > kMaxRowsPerProduct ? kMaxRowsPerProduct : left > 64 ? left / 64 * 64 : left;
+    part.m = left > kMaxRowsPerProduct + kGemmFewRows ? kMaxRowsPerProduct : rows_of_next_product(left);
     part.a = advance_rows(call.a, row * call.a_stride, call.type);
     part.c = call.c + row * call.c_stride;
     if (part.type == ElementType::kBFloat16 && !has_native_bf16()) {

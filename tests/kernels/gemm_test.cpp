@@ -109,7 +109,7 @@ TEST_CASE("gemm: a row does not depend on the rows beside it, nor on the threads
   // 9 rows and more share oneDNN's path; its row sums are the same for every row count with AVX-512, elsewhere to
   // rounding.
   const double tolerance = has_native_bf16() ? 0.0 : 1e-4;
-  for (const std::int64_t m : {9, 16, 37, 64, 65, 100, 333, 512, 700}) {
+  for (const std::int64_t m : {9, 16, 37, 64, 65, 66, 72, 73, 100, 129, 136, 333, 512, 577, 700}) {
     omp_set_num_threads(m % 2 == 0 ? 1 : 2);
     const auto got = product({m, all.n, all.k}, a, b, MatrixLayout::kRowsAreOutputs);
     const std::vector<double> expected(reference.begin(), reference.begin() + m * all.n);
