@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <map>
+#include <vector>
 
 #include "harness/cli/command_entries.h"
 #include "harness/cli/console.h"
@@ -14,7 +14,6 @@
 #include "harness/config/parse.h"
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
-#include "harness/engine/diagnostics.h"
 #include "harness/store/result_store.h"
 
 namespace fathom::cli {
@@ -38,7 +37,8 @@ std::string progress_text(const std::string& variant, const eval::EvalProgress& 
 void run_variant(RunSession& session, const SessionVariant& variant, eval::ResultSink& sink, ProgressLine& line,
                  RunTotals& totals) {
   SessionModel& model = *session.models()[variant.model];
-  if (const std::string note = recomputation_note(session, variant); !note.empty()) line.finish("note: " + note);
+  const std::vector<std::int64_t> recomputed = session.recomputed_lengths(variant);
+  if (!recomputed.empty()) line.finish("note: " + recomputation_note(recomputed));
   session.load(model, variant.settings.dtype, line);
   sink.put_variant(session.variant_record(variant));
   VariantModels models(session, variant);

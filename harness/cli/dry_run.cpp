@@ -59,9 +59,7 @@ std::int64_t passes_per_sample(const eval::SweepPlan& plan, const eval::PlannedS
 
 }  // namespace
 
-std::string recomputation_note(const RunSession& session, const SessionVariant& variant) {
-  const std::vector<std::int64_t> lengths = session.recomputed_lengths(variant);
-  if (lengths.empty()) return "";
+std::string recomputation_note(const std::vector<std::int64_t>& lengths) {
   return fmt::format(
       "at {} tokens the angles change with every token, and each token of an answer costs a whole prompt; "
       "scaling.mode = frozen (one table for a length) or hf (as transformers does) costs one prompt a sample",
@@ -93,7 +91,7 @@ void dry_run(RunSession& session) {
       seconds += clock.seconds(model, variant.settings.dtype, n_tokens, length);
     fmt::print("{:<34} {:>7} {:>9} {:>12} {:>10}\n", variant.settings.name, work.n_cells, work.n_samples,
                format_count(static_cast<double>(work.prompt_tokens)), format_duration(seconds));
-    if (!recomputed.empty()) fmt::print("  at most: {}\n", recomputation_note(session, variant));
+    if (!recomputed.empty()) fmt::print("  at most: {}\n", recomputation_note(recomputed));
     for (const eval::RefusedLength& refused : work.refused) fmt::print("  not built: {}\n", refused.reason);
     sweep_seconds += seconds;
     cells += work.n_cells;

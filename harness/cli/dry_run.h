@@ -1,7 +1,9 @@
 #pragma once
 // `fathom run --dry-run`: what a run would ask, and how long that takes here.
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "harness/cli/run_session.h"
 
@@ -10,7 +12,8 @@ namespace fathom::cli {
 /// Prints cells, samples, tokens and the estimated time of every variant. Measures the machine for about a second.
 void dry_run(RunSession& session);
 
-/// Why answers of this variant cost a prompt for every token, and what to set instead; empty if they do not.
-std::string recomputation_note(const RunSession& session, const SessionVariant& variant);
+/// Why answers at these lengths (RunSession::recomputed_lengths) cost a prompt for every token, and what to set
+/// instead.
+std::string recomputation_note(const std::vector<std::int64_t>& lengths);
 
 }  // namespace fathom::cli

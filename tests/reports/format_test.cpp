@@ -96,22 +96,21 @@ TEST_CASE("format: columns count what a terminal shows", "[reports][format]") {
 }
 
 TEST_CASE("format: names are told apart by the words that differ", "[reports]") {
-  const auto distinct = [](const std::vector<std::string>& names) { return distinct_names(names); };
-  const DistinctNames scalings = distinct({"model.gguf none bf16", "model.gguf ntk factor=2 bf16"});
+  const DistinctNames scalings = distinct_names({"model.gguf none bf16", "model.gguf ntk factor=2 bf16"});
   CHECK(scalings.names == std::vector<std::string>{"none", "ntk factor=2"});
   CHECK(scalings.shared == "model.gguf … bf16");
-  const DistinctNames keeps_one = distinct({"rope", "rope rerope"});
+  const DistinctNames keeps_one = distinct_names({"rope", "rope rerope"});
   CHECK(keeps_one.names == std::vector<std::string>{"rope", "rope rerope"});
   CHECK(keeps_one.shared.empty());
-  const DistinctNames front = distinct({"rope base=1", "rope base=2"});
+  const DistinctNames front = distinct_names({"rope base=1", "rope base=2"});
   CHECK(front.names == std::vector<std::string>{"base=1", "base=2"});
   CHECK(front.shared == "rope …");
-  const DistinctNames back = distinct({"rope f32", "alibi f32"});
+  const DistinctNames back = distinct_names({"rope f32", "alibi f32"});
   CHECK(back.names == std::vector<std::string>{"rope", "alibi"});
   CHECK(back.shared == "… f32");
-  CHECK(distinct({"rope float32"}).names == std::vector<std::string>{"rope float32"});
-  CHECK(distinct({"a b", "a b"}).names == std::vector<std::string>{"b", "b"});
-  CHECK(distinct({}).names.empty());
+  CHECK(distinct_names({"rope float32"}).names == std::vector<std::string>{"rope float32"});
+  CHECK(distinct_names({"a b", "a b"}).names == std::vector<std::string>{"b", "b"});
+  CHECK(distinct_names({}).names.empty());
 }
 
 }  // namespace fathom::reports
