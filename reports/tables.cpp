@@ -56,6 +56,15 @@ bool all_zero(const std::vector<ScorePoint>& curve) {
          std::all_of(curve.begin(), curve.end(), [](const ScorePoint& p) { return p.mean && *p.mean == 0; });
 }
 
+/// Prompts and template are then not what the zeros of `variant` come from.
+bool another_of_same_model_scores(const analysis::RunSummary& run, const VariantSummary& variant) {
+  const auto scores = [](const ScorePoint& point) { return point.mean && *point.mean > 0; };
+  return std::any_of(run.variants.begin(), run.variants.end(), [&](const VariantSummary& other) {
+    return other.record.model == variant.record.model &&
+           std::any_of(other.mean_curve.begin(), other.mean_curve.end(), scores);
+  });
+}
+
 std::vector<std::string> labels_of_tasks(const analysis::RunSummary& run, const VariantSummary& variant,
                                          bool TaskResult::*mark) {
   std::vector<std::string> labels;
@@ -228,7 +237,10 @@ std::vector<std::string> summary_notes(const TableSource& source) {
     const std::string name = visible_text(variant.record.name);
     trained_here = trained_here || variant.record.train_seed.has_value();
     if (variant.record.mastered && !*variant.record.mastered) add_note(notes, source.labels("note_not_mastered"), name);
-    if (all_zero(variant.mean_curve)) add_note(notes, source.labels("note_zero"), name);
+    if (all_zero(variant.mean_curve)) {
+      const bool only_here = another_of_same_model_scores(source.run, variant);
+      add_note(notes, source.labels(only_here ? "note_zero_of_variant" : "note_zero"), name);
+    }
     for (const auto& [label, mark] : {std::pair("note_beyond_model", &TaskResult::beyond_model),
                                       std::pair("note_fails_without_control", &TaskResult::fails_without_control)}) {
       const std::vector<std::string> tasks = labels_of_tasks(source.run, variant, mark);

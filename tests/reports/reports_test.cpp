@@ -2,6 +2,7 @@
 // anew.
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -50,21 +51,28 @@ test::MadeUpSweep no_cells() {
   return sweep;
 }
 
-std::string constant_report(const std::string& format, double score) {
+/// A run in which every answer of a variant has the same score.
+std::string constant_report(const std::string& format, const std::map<std::string, double>& score_of_variant) {
   const test::TempFolder folder;
   const std::string path = folder.file("results.db");
   auto sink = store::open_store(path);
   sink->begin_run(test::made_up_run_record("constant"));
-  sink->put_variant(test::made_up_variant("rope"));
   std::vector<eval::SampleRecord> rows;
-  for (const std::int64_t length : {128, 256, 512}) {
-    for (std::int64_t i = 0; i < 5; ++i)
-      rows.push_back(test::made_up_sample("rope", {"niah_single_2", length, 0}, i, score));
+  for (const auto& [variant, score] : score_of_variant) {
+    sink->put_variant(test::made_up_variant(variant));
+    for (const std::int64_t length : {128, 256, 512}) {
+      for (std::int64_t i = 0; i < 5; ++i)
+        rows.push_back(test::made_up_sample(variant, {"niah_single_2", length, 0}, i, score));
+    }
   }
   sink->put_batch(rows);
   std::ostringstream out;
   reports::registry().at(format).write(*store::open_reader(path), {}, out);
   return out.str();
+}
+
+std::string constant_report(const std::string& format, double score) {
+  return constant_report(format, {{"rope", score}});
 }
 
 }  // namespace
@@ -282,6 +290,15 @@ TEST_CASE("reports: all right and all wrong", "[reports]") {
   CHECK(worst["relative"]["censored"] == "none");
   CHECK_THAT(constant_report("html", 0.0), ContainsSubstring("every score is 0") && ContainsSubstring("&lt;128"));
   CHECK_THAT(constant_report("terminal", 1.0), ContainsSubstring("≥512"));
+}
+
+TEST_CASE("reports: zeros of one variant are not put down to the prompts that another scores on", "[reports]") {
+  const std::string one_of_two = constant_report("markdown", {{"rope", 0.0}, {"yarn", 1.0}});
+  CHECK_THAT(one_of_two, ContainsSubstring("every score is 0, while other variants of the same model score"));
+  CHECK_THAT(one_of_two, !ContainsSubstring("check prompt and template"));
+  const std::string both = constant_report("markdown", {{"rope", 0.0}, {"yarn", 0.0}});
+  CHECK_THAT(both,
+             ContainsSubstring("check prompt and template") && !ContainsSubstring("other variants of the same model"));
 }
 
 TEST_CASE("reports: json has the documented shape", "[reports][json]") {
