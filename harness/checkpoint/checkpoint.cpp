@@ -114,6 +114,21 @@ class MappedCheckpoint : public Checkpoint {
     }
   }
 
+  /// True if the file has both embedding and head, and other values in them: a configuration that ties the two is then
+  /// wrong about the file, and transformers goes by the file. \param rules  of the same model with a head.
+  static bool holds_other_head(const StoredTensors& found, const std::vector<TensorRule>& rules) {
+    const auto rename = renaming(found, rules);
+    const auto stored = [&](std::string_view canonical) -> const StoredTensor* {
+      const auto rule =
+          std::find_if(rules.begin(), rules.end(), [&](const TensorRule& each) { return each.canonical == canonical; });
+      const auto entry = rule == rules.end() ? found.end() : found.find(rename(rule->stored));
+      return entry == found.end() ? nullptr : &entry->second;
+    };
+    const StoredTensor *embedding = stored("token_embedding"), *head = stored("head.weight");
+    return embedding != nullptr && head != nullptr && !have_same_values(*embedding, *head);
+  }
+  void untie_head() { config_.tied_head = false; }
+
   const std::string& where() const { return where_; }
   void set_default_name(const std::string& name) {
     if (config_.name.empty()) config_.name = name;
@@ -121,7 +136,7 @@ class MappedCheckpoint : public Checkpoint {
 
  private:
   /// What the file calls a tensor, as the first one shows: files of a bare model leave out the model's name inside the
-  /// class ("transformer.", "model."), and models of several parts call their decoder language_model.
+  /// class ("transformer.", "model."), and models of several parts call their decoder language_model or text_model.
   static std::function<std::string(const std::string&)> renaming(const StoredTensors& found,
                                                                  const std::vector<TensorRule>& rules) {
     const auto same = [](const std::string& name) { return name; };
@@ -135,8 +150,11 @@ class MappedCheckpoint : public Checkpoint {
     const auto inside = [prefix](const std::string& name) {
       return starts_with(name, prefix) ? prefix + "language_model." + name.substr(prefix.size()) : name;
     };
+    const auto text_model = [prefix](const std::string& name) {
+      return starts_with(name, prefix) ? prefix + "text_model." + name.substr(prefix.size()) : name;
+    };
     for (const std::function<std::string(const std::string&)>& rename :
-         {std::function<std::string(const std::string&)>(same), {without}, {in_front}, {inside}}) {
+         {std::function<std::string(const std::string&)>(same), {without}, {in_front}, {inside}, {text_model}}) {
       if (found.count(rename(first)) != 0) return rename;
     }
     return same;
@@ -156,8 +174,11 @@ class MappedCheckpoint : public Checkpoint {
   /// True for what does not belong to the decoder of a model of several parts.
   static bool is_other_part(const std::vector<TensorRule>& rules, const std::string& name) {
     const std::string& first = rules.front().stored;
-    const std::size_t end = first.find("language_model.");
-    return end != std::string::npos && !starts_with(name, first.substr(0, end) + "language_model.");
+    for (const char* part : {"language_model.", "text_model."}) {
+      const std::size_t at = first.find(part);
+      if (at != std::string::npos) return !starts_with(name, first.substr(0, at) + part);
+    }
+    return false;
   }
 
   static TensorRule whole_tensor(const std::string& name, const std::vector<std::int64_t>& shape) {
@@ -314,10 +335,42 @@ class FolderCheckpoint : public MappedCheckpoint {
       stored[tensor->name] = {tensor->shape, tensor->type, tensor->data, {}, {}};
     }
     const ArchitectureEntry& family = json_decoder(config);
-    adopt(stored,
-          family.json_names != nullptr ? map_tensors(this->config(), family.json_names(this->config()))
-                                       : std::vector<TensorRule>{},
-          family);
+    if (family.json_names == nullptr) {
+      adopt(stored, {}, family);
+      return;
+    }
+    check_shared_embedding(stored);
+    drop_prediction_layers(config, std::string(family.json_names(this->config()).layer), stored);
+    if (this->config().tied_head) {
+      DecoderConfig untied = this->config();
+      untied.tied_head = false;
+      if (holds_other_head(stored, map_tensors(untied, family.json_names(untied)))) untie_head();
+    }
+    adopt(stored, map_tensors(this->config(), family.json_names(this->config())), family);
+  }
+
+  /// Encoder and decoder have one embedding; files of both kinds may hold it up to three times.
+  void check_shared_embedding(const StoredTensors& stored) const {
+    const auto shared = stored.find("shared.weight");
+    if (shared == stored.end()) return;
+    for (const char* name : {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}) {
+      const auto own = stored.find(name);
+      if (own == stored.end() || have_same_values(own->second, shared->second)) continue;
+      throw ModelError(
+          fmt::format("model: {}: tensor '{}' differs from shared.weight; one embedding for encoder and "
+                      "decoder is supported",
+                      where(), name));
+    }
+  }
+
+  /// Layers behind the last one that predict several tokens at once (DeepSeek-V3); nothing here runs them.
+  void drop_prediction_layers(const JsonObject& file, const std::string& layer_prefix, StoredTensors& stored) const {
+    const std::int64_t n = decoder_part(file).integer_or("num_nextn_predict_layers", 0, 0, 1 << 10);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::string prefix = fmt::format("{}{}.", layer_prefix, config().n_layers() + i);
+      for (auto entry = stored.lower_bound(prefix); entry != stored.end() && starts_with(entry->first, prefix);)
+        entry = stored.erase(entry);
+    }
   }
 
   std::string config_text_;
@@ -356,7 +409,8 @@ bool is_ignored_tensor(std::string_view name) {
   }
   for (const char* end :
        {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias",
-        ".rope_freqs.weight", ".slope_rate", ".query_decay", ".key_decay", ".diagonal_decay"}) {
+        ".rope_freqs.weight", ".EncDecAttention.relative_attention_bias.weight", ".slope_rate", ".query_decay",
+        ".key_decay", ".diagonal_decay"}) {
     if (ends_with(name, end)) return true;
   }
   return false;

@@ -129,6 +129,7 @@ rope::RopeFrequencies resolve_frequencies(const PositionSpec& position, std::int
   }
   rope::RopeFrequencies out = scaling->frequencies(geometry_of(position), seq_len);
   out.table_dtype = position.table_dtype;
+  if (position.norm_after_rotation) out.attention_factor = 1;
   return out;
 }
 

@@ -69,7 +69,9 @@ struct PositionSpec {
   /// a change of the model's rotation leaves it alone.
   bool own_rotation = false;
   std::optional<GgufScalings> gguf;  ///< where the readings of the file differ; `scaling` is the one in force
-  RemapSpec remap;                   ///< set at test time only
+  /// Queries and keys are normalised behind the rotation, which no factor on cos and sin outlives: none is applied.
+  bool norm_after_rotation = false;
+  RemapSpec remap;  ///< set at test time only
   /// What cos and sin are rounded to, attention factor included; set at test time only.
   rope::FloatFormat table_dtype = rope::FloatFormat::kFloat32;
   rope::QueryTemperature temperature;          ///< acts on the queries of every scheme
@@ -180,6 +182,7 @@ struct DecoderConfig {
   std::int64_t vocab_size = 0;
   std::int64_t stored_vocab = 0;  ///< rows of embedding and head in the file, where only the first vocab_size are used
   std::int64_t d_model = 0;
+  std::int64_t d_embedding = 0;  ///< of embedding and head, with projections from and to d_model; 0 = d_model, none
   std::vector<LayerSpec> layers;
   std::int64_t claimed_context = 0;             ///< declared by the maker
   std::optional<std::int64_t> trained_context;  ///< longest sequence of training, where known
@@ -199,6 +202,8 @@ struct DecoderConfig {
 
   bool pre_norm = true;              ///< a norm before attention and MLP
   bool post_norm = false;            ///< a norm after attention and MLP, before the sum
+  bool norm_after_sum = false;       ///< norms of x + attention(x) and of x + mlp(x), and no others in a layer
+  bool final_norm = true;            ///< a norm before the head
   bool embedding_norm = false;       ///< a norm after the embedding
   bool parallel_residual = false;    ///< x + attention(norm x) + mlp(norm x)
   bool shared_norm = false;          ///< where it is parallel: attention and MLP share one norm

@@ -151,11 +151,12 @@ std::vector<NamedShape> layer_tensors(const DecoderConfig& config, std::int64_t 
   const LayerSpec& spec = config.layers.at(static_cast<std::size_t>(layer));
   check_tensor_sizes(spec, layer);
   TensorList list(config);
-  if (config.pre_norm) list.norm("attention_norm", {config.d_model});
+  const bool has_norms = config.pre_norm || config.norm_after_sum;
+  if (has_norms) list.norm("attention_norm", {config.d_model});
   add_attention(config, spec, list);
   if (config.post_norm) list.norm("attention_post_norm", {config.d_model});
   if (config.encoder) add_cross_attention(config, spec, list);
-  if (config.pre_norm && !config.shared_norm) list.norm("mlp_norm", {config.d_model});
+  if (has_norms && !config.shared_norm) list.norm("mlp_norm", {config.d_model});
   if (spec.moe) {
     add_experts(config, *spec.moe, list);
   } else {
@@ -178,7 +179,12 @@ std::vector<NamedShape> encoder_layer_tensors(const DecoderConfig& config) {
 
 std::vector<NamedShape> decoder_tensors(const DecoderConfig& config) {
   TensorList list(config);
-  list.tensor("token_embedding", {config.vocab_size, config.d_model});
+  const std::int64_t d_embedding = config.d_embedding > 0 ? config.d_embedding : config.d_model;
+  list.tensor("token_embedding", {config.vocab_size, d_embedding});
+  if (config.d_embedding > 0) {
+    list.linear("embedding_in", config.d_model, d_embedding);
+    list.linear("embedding_out", d_embedding, config.d_model);
+  }
   if (config.embedding_norm) list.norm("embedding_norm", {config.d_model});
   for (std::int64_t layer = 0; layer < config.n_layers(); ++layer) {
     for (NamedShape& tensor : layer_tensors(config, layer))
@@ -192,8 +198,9 @@ std::vector<NamedShape> decoder_tensors(const DecoderConfig& config) {
     list.norm("encoder.final_norm", {config.d_model});
     list.tensor("encoder.table", {config.encoder->n_buckets, config.layers.front().n_heads});
   }
-  list.norm("final_norm", {config.d_model});
-  if (!config.tied_head) list.linear("head", config.vocab_size, config.d_model, bias_if(config.head_bias));
+  if (config.final_norm) list.norm("final_norm", {config.d_model});
+  if (!config.tied_head) list.tensor("head.weight", {config.vocab_size, d_embedding});
+  if (config.head_bias) list.tensor("head.bias", {config.vocab_size});
   return list.take();
 }
 

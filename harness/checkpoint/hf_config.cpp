@@ -59,6 +59,7 @@ constexpr const char* kComputationKeys[] = {"add_cross_attention",
                                             "scale_emb",
                                             "scale_embedding",
                                             "shared_intermediate_size",
+                                            "slow_but_exact",
                                             "swiglu_limit",
                                             "use_bias",
                                             "use_bidirectional_attention",
@@ -73,12 +74,39 @@ JsonObject decoder_json(const JsonObject& file) {
   return family != nullptr && family->defaults ? named.with_defaults(*family->defaults) : named;
 }
 
+/// "GPT2" of GPT2LMHeadModel.
+std::string class_stem(const std::string& class_name) {
+  for (const std::string_view end : {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"}) {
+    if (ends_with(class_name, end)) return class_name.substr(0, class_name.size() - end.size());
+  }
+  return class_name;
+}
+
+/// Files that the class without a head wrote, and T5's under their first name, serve as well: a head is asked for where
+/// it is not tied.
 void check_class(const JsonObject& config, const std::string& class_name) {
   const auto classes = config.text_list("architectures");
   if (!classes || classes->empty()) return;
-  if (std::find(classes->begin(), classes->end(), class_name) != classes->end()) return;
+  const std::string stem = class_stem(class_name);
+  for (const std::string& serves : {class_name, stem + "Model", stem + "WithLMHeadModel"}) {
+    if (std::find(classes->begin(), classes->end(), serves) != classes->end()) return;
+  }
   config.fail("architectures", fmt::format("= {} does not belong to model_type '{}', whose class is {}",
                                            join(*classes, ", "), config.required_text("model_type"), class_name));
+}
+
+/// What rotates of a head. A share that the class does not know would be ignored by transformers, and other programs
+/// go by it: which of the two a file means is not for us to guess.
+void check_whole_heads(const JsonObject& config, const std::vector<LayerSpec>& layers) {
+  const HfFamily* family = find_hf_family(config.required_text("model_type"));
+  if (family == nullptr || !family->whole_head) return;
+  for (const LayerSpec& layer : layers) {
+    if (layer.position.rotary_dim == 0 || layer.position.rotary_dim == layer.d_head) continue;
+    config.fail("partial_rotary_factor",
+                fmt::format("rotates {} of {} lanes, but transformers rotates whole heads of model_type '{}' and "
+                            "ignores the key. Remove it or correct model_type",
+                            layer.position.rotary_dim, layer.d_head, config.required_text("model_type")));
+  }
 }
 
 bool has_positions_of_its_own(const JsonObject& config) {
@@ -90,8 +118,10 @@ bool has_positions_of_its_own(const JsonObject& config) {
 
 Activation parse_hf_activation(const JsonObject& config, std::string_view key, const std::string& name) {
   if (name == "silu" || name == "swish") return Activation::kSilu;
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::kGeluTanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::kGelu;
+  for (const char* tanh_form : {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate"}) {
+    if (name == tanh_form) return Activation::kGeluTanh;
+  }
   if (name == "relu") return Activation::kRelu;
   if (name == "relu2") return Activation::kReluSquared;
   config.fail(
@@ -105,6 +135,7 @@ HfDecoder::HfDecoder(const JsonObject& file, const HfKeys& keys) : json_(decoder
   json_.required_integer("num_hidden_layers", 1, kHfDecoderMaxLayers);
   if (has_positions_of_its_own(json_)) json_.required_integer("max_position_embeddings", 1, kHfDecoderMaxContext);
   config = resolve_hf_positions(file, &unread_positions_);
+  check_whole_heads(json_, config.layers);
   config.vocab_size = size("vocab_size");
   config.norm_eps = keys.default_norm_eps > 0 ? json_.positive_or(keys.norm_eps, keys.default_norm_eps)
                                               : json_.required_positive(keys.norm_eps);
@@ -125,6 +156,15 @@ void HfDecoder::must_be(const char* key, bool value) const {
   const auto given = json_.flag(key);
   if (!given || *given == value) return;
   json_.fail(key, fmt::format("= {} is not supported by this build; only {} is", *given, value));
+}
+
+void HfDecoder::only_pattern(std::int64_t period) const {
+  if (json_.has("layer_types")) return;
+  if (json_.integer_or("sliding_window_pattern", period, 1, INT64_MAX) == period) return;
+  json_.fail("sliding_window_pattern",
+             fmt::format("is not what transformers' class goes by, which has {}; say the kinds "
+                         "of the layers in layer_types",
+                         period));
 }
 
 DecoderConfig HfDecoder::finish() {

@@ -44,8 +44,12 @@ HfFamily read_family(const JsonObject& row, const std::string& model_type) {
   family.side = family.heads == "mla" || row.text("side") == "suffix" ? RotarySide::kSuffix : RotarySide::kPrefix;
   family.partial = row.real("partial").value_or(1);
   family.yarn_is_longrope = row.flag("yarn_is_longrope").value_or(false);
+  family.whole_head = row.flag("whole_head").value_or(false);
+  family.ignores_layer_types = row.flag("ignores_layer_types").value_or(false);
+  family.reads_rotary_dim = row.flag("reads_rotary_dim").value_or(false);
   family.yarn_attention_factor = row.real("yarn_attention_factor");
   family.names = read_key_names(row, "names");
+  family.only = read_key_names(row, "only");
   family.local_names = read_key_names(row, "local_names");
   family.global_names = read_key_names(row, "global_names");
   return family;

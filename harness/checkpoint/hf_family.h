@@ -34,10 +34,14 @@ struct HfFamily {
   std::string local_block = "sliding_attention";  ///< name of the sliding layers' block in rope_parameters
   std::string global_block = "full_attention";
   bool yarn_is_longrope = false;                ///< Phi-3 files call their longrope yarn
+  bool whole_head = false;                      ///< transformers' class rotates all of a head, whatever the file says
   std::optional<double> yarn_attention_factor;  ///< in place of YaRN's own, where the file has none
   KeyNames names;                               ///< key of this table → key of the family's files
   KeyNames local_names;                         ///< the same for sliding layers only
   KeyNames global_names;                        ///< and for the others
+  bool ignores_layer_types = false;             ///< transformers' class goes by its own rule only
+  bool reads_rotary_dim = false;                ///< the file may give the rotated width in lanes
+  KeyNames only;                                ///< keys that may say this one thing, which the class does anyway
   std::optional<JsonObject> defaults;           ///< values of the class for keys that a file leaves out
 };
 

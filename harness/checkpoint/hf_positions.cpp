@@ -142,8 +142,9 @@ std::vector<std::string> unread_position_keys(const JsonObject& config) {
 
 /// Files may hold these in the spelling of both versions, of which one is read.
 bool has_two_spellings(const std::string& key) {
-  return starts_with(key, "rope_theta") || starts_with(key, "rope_scaling") || starts_with(key, "rope_parameters") ||
-         key == "partial_rotary_factor" || key == "rope_pct" || key == "rotary_pct" || key == "rotary_emb_base";
+  return starts_with(key, "rope_theta") || key == "rope_local_base_freq" || starts_with(key, "rope_scaling") ||
+         starts_with(key, "rope_parameters") || key == "partial_rotary_factor" || key == "rope_pct" ||
+         key == "rotary_pct" || key == "rotary_emb_base";
 }
 
 void warn_mostly_nope(const DecoderConfig& config, const JsonObject& json, std::vector<std::string>& warnings) {
@@ -180,6 +181,12 @@ std::optional<std::int64_t> declared_trained_context(const DecoderConfig& config
 void read_layers(const JsonObject& config, const HfFamily& family, std::int64_t n_layers, DecoderConfig& out) {
   const HfLayerReader reader(config, family, out.claimed_context);
   const std::vector<LayerKind> kinds = read_layer_kinds(config, family.layers, n_layers);
+  if (family.ignores_layer_types && config.has("layer_types") &&
+      kinds != layer_kinds_of_rule(config, family.layers, n_layers)) {
+    config.fail("layer_types", fmt::format("says something else than model_type '{}' does, which transformers lets go "
+                                           "by its own rule. Remove the key or correct model_type",
+                                           family.model_type));
+  }
   const std::vector<bool> rotating = read_rotating_layers(config, family.rotates, kinds);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     out.layers.push_back(reader.read(kinds[i], rotating[i], static_cast<std::int64_t>(i), out.warnings));
@@ -213,6 +220,11 @@ DecoderConfig resolve_hf_positions(const JsonObject& file, std::vector<std::stri
   const HfFamily& family = required_family(object, model_type);
   JsonObject config = object.with_names(family.names);
   if (family.defaults) config = config.with_defaults(*family.defaults);
+
+  for (const auto& [key, value] : family.only) {
+    const auto given = config.text(key);
+    if (given && *given != value) config.fail(key, fmt::format("= '{}' is not supported; only {} is", *given, value));
+  }
 
   DecoderConfig out;
   out.architecture = model_type;

@@ -74,7 +74,8 @@ std::int64_t read_rotary_dim(const JsonObject& config, const JsonObject* block, 
   }
   const JsonObject& owner = block != nullptr && block->has("partial_rotary_factor") ? *block : config;
   const auto partial = owner.real("partial_rotary_factor");
-  const auto width = explicit_width(config, d_head);
+  std::optional<std::int64_t> width;
+  if (family.reads_rotary_dim) width = explicit_width(config, d_head);
   if (!partial && width) return *width;
   const std::int64_t share = width_of_share(owner, partial.value_or(family.partial), d_head);
   if (width && !config.is_default("rotary_dim") && *width != share) {
@@ -124,9 +125,17 @@ std::optional<JsonObject> find_hf_rope_block(const JsonObject& config, const HfF
     config.fail("rope_parameters", "and rope_scaling differ; keep one of them");
   }
   name = scaling ? "rope_scaling" : "rope_parameters";
-  const auto& block = scaling ? scaling : parameters;
+  // A null in place of the block is what the class fills in, too.
+  const auto of_class =
+      family.defaults && !scaling && !parameters ? family.defaults->object("rope_parameters") : std::nullopt;
+  const auto& block = scaling ? scaling : parameters ? parameters : of_class;
   if (!block) return std::nullopt;
   if (!nested_names(*block).empty()) return nested_block(*block, family, kind, name);
+  if (!scaling && family.local_theta == "rope_local_base_freq") {
+    config.fail("rope_parameters", fmt::format("must hold a block for {} and one for {}; transformers ignores it as it "
+                                               "is and takes what its class has",
+                                               family.global_block, family.local_block));
+  }
   // The older spelling of models with two thetas: the one block belongs to the layers that see everything.
   if (is_local(kind) && !family.local_theta.empty()) return std::nullopt;
   return block;
@@ -140,7 +149,8 @@ PositionSpec read_hf_rope(const JsonObject& config, const HfFamily& family, cons
   PositionSpec position;
   position.layout = family.layout;
   position.side = family.side;
-  if (family.heads == "mla" && config.flag("rope_interleave") == false) position.layout = RopeLayout::kSplitHalf;
+  if (family.heads == "mla" && config.flag("rope_interleave") == false && family.model_type != "deepseek_v2")
+    position.layout = RopeLayout::kSplitHalf;  // the class of V2 knows no such switch
   position.rope_base = read_theta(config, block, family, layer.kind);
   position.own_rotation = has_own_rotation(config, family, layer.kind);
   position.scaling.original_context = layer.claimed_context;

@@ -18,15 +18,22 @@ class HfScalingBlock {
   HfScalingBlock(const JsonObject& config, const JsonObject& block, const HfFamily& family, std::int64_t claimed,
                  std::vector<std::string>& warnings)
       : config_(config), block_(block), family_(family), claimed_(claimed), warnings_(warnings) {
-    // A top-level value wins over the block's, as in transformers.
-    for (const JsonObject* object : {&block_, &config_}) {
-      if (!object->has("original_max_position_embeddings")) continue;
-      original_ = object->required_integer("original_max_position_embeddings", 1, INT64_MAX);
+    constexpr const char* kKey = "original_max_position_embeddings";
+    if (block_.has(kKey)) original_ = block_.required_integer(kKey, 1, INT64_MAX);
+    // A top-level value, of the class where the file has none, wins over the block's; blocks by layer type have their
+    // own. Both as in transformers.
+    if (!family_.local_theta.empty() || !config_.has(kKey)) return;
+    const std::int64_t outside = config_.required_integer(kKey, 1, INT64_MAX);
+    if (original_ && *original_ != outside) {
+      warnings_.push_back(fmt::format("{}: {} = {} is used, not the {} inside the rope block, as in transformers",
+                                      config_.where(), kKey, outside, *original_));
     }
+    original_ = outside;
   }
 
   ScalingSpec read(const std::string& name) {
     ScalingSpec spec;
+    is_nested_ = name.find('.') != std::string::npos;
     spec.original_context = original_.value_or(claimed_);
     const std::string type = read_hf_rope_type(block_, family_);
     if (type == "linear") {
@@ -42,6 +49,9 @@ class HfScalingBlock {
     } else if (type == "proportional") {
       read_proportional(spec);
     }
+    // transformers' latent attention takes m^2 into the softmax scale under every one of these.
+    if (family_.heads == "mla" && type != "yarn" && type != "default" && block_.real("mscale_all_dim").value_or(0) != 0)
+      block_.fail("mscale_all_dim", fmt::format("is supported with rope_type yarn only, not {}", type));
     spec.options = OptionSource(fmt::format("{} {}", config_.where(), name), values_);
     return spec;
   }
@@ -60,7 +70,8 @@ class HfScalingBlock {
   }
 
   void read_dynamic(ScalingSpec& spec) {
-    if (const auto alpha = block_.real("alpha")) {  // HunYuan: a static base change under the name of the dynamic one
+    // HunYuan: a static base change under the name of the dynamic one.
+    if (const auto alpha = starts_with(family_.model_type, "hunyuan") ? block_.real("alpha") : std::nullopt) {
       spec.method = "ntk";
       spec.factor = checked_factor("alpha", *alpha);
       for (const char* key : {"factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow"}) block_.has(key);
@@ -114,7 +125,15 @@ class HfScalingBlock {
     if (!copy_real("attention_factor") && family_.yarn_attention_factor) {
       values_["attention_factor"] = format_double(*family_.yarn_attention_factor);
     }
-    if (const auto value = block_.flag("truncate")) values_["truncate"] = *value ? "on" : "off";
+    if (const auto value = block_.flag("truncate")) {
+      values_["truncate"] = *value ? "on" : "off";
+      if (!*value && is_nested_) {
+        warnings_.push_back(
+            fmt::format("{}: truncate = false counts here; transformers does not find it in a block of "
+                        "one layer type, and truncates",
+                        config_.where()));
+      }
+    }
     if (type == "telechat3-yarn") values_["coefficient"] = kTeleChatCoefficient;
     // Latent attention sharpens its un-rotated lanes as well: m^2 goes into the softmax scale.
     if (family_.heads == "mla" && values_.count("mscale_all_dim") != 0) values_["softmax_mscale"] = "on";
@@ -143,6 +162,7 @@ class HfScalingBlock {
     copy_list("short_factor");
     copy_list("long_factor");
     copy_real("attention_factor");
+    if (family_.model_type != "phimoe") return;
     // Phi-3.5-MoE gives the multiplier of each list; where they agree, that is the attention factor.
     const auto shorter = block_.real("short_mscale");
     const auto longer = block_.real("long_mscale");
@@ -168,6 +188,7 @@ class HfScalingBlock {
   const JsonObject& block_;
   const HfFamily& family_;
   std::int64_t claimed_;
+  bool is_nested_ = false;  ///< a block of one layer type
   std::vector<std::string>& warnings_;
   std::optional<std::int64_t> original_;
   std::map<std::string, std::string> values_;
@@ -200,6 +221,8 @@ std::string read_hf_rope_type(const JsonObject& block, const HfFamily& family) {
     }
     return "default";
   }
+  if (!rope_type && family.local_theta == "rope_local_base_freq")
+    block.fail("type", "is not read by transformers in this model_type, which then scales nothing; call it rope_type");
   const std::string found = rope_type ? canonical("rope_type", *rope_type) : canonical("type", *type);
   if (rope_type && type && canonical("type", *type) != found) {
     block.fail("rope_type", fmt::format("= '{}' contradicts type = '{}'", *rope_type, *type));

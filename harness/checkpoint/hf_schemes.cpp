@@ -44,12 +44,12 @@ void alibi_scheme(const HfLayerContext& context, LayerSpec& layer, Warnings&) {
 
 void mpt_scheme(const HfLayerContext& context, LayerSpec& layer, Warnings& warnings) {
   const auto block = context.config.object("attn_config");
-  if (!block || !block->flag("alibi").value_or(false)) {
+  if (block && !block->flag("alibi").value_or(true)) {
     layer.position.kind = context.config.flag("learned_pos_emb").value_or(true) ? "learned" : "nope";
     return;
   }
   alibi_scheme(context, layer, warnings);
-  const double max_bias = block->positive_or("alibi_bias_max", 8);
+  const double max_bias = block ? block->positive_or("alibi_bias_max", 8) : 8;
   layer.position.options["max_bias"] = format_double(max_bias);
   if (max_bias != 8) {
     warnings.push_back(fmt::format("{}: attn_config.alibi_bias_max = {} is used; transformers takes 8 for every file",
@@ -184,8 +184,8 @@ QueryTemperature no_temperature(const HfLayerContext&, const LayerSpec&) {
 
 /// Layers without rotation only; early files wrote a number for the switch.
 QueryTemperature llama4_temperature(const HfLayerContext& context, const LayerSpec&) {
+  context.config.has("attn_temperature_tuning");  // a model whose layers all rotate has the key for nothing
   if (context.rotates || context.config.is_off("attn_temperature_tuning")) return {};
-  context.config.has("attn_temperature_tuning");
   return {TemperatureKind::kLlama4, context.config.required_positive("attn_scale"),
           context.config.required_integer("floor_scale", 1, INT64_C(1) << 40)};
 }

@@ -74,8 +74,22 @@ Kinds no_softmax_layers(const JsonObject&, std::int64_t n_layers) {
   return all_of(LayerKind::kNoSoftmax, n_layers);
 }
 
-Kinds all_sliding_layers(const JsonObject& config, std::int64_t n_layers) {
+Kinds all_sliding_if_used(const JsonObject& config, std::int64_t n_layers) {
   return all_of(has_window(config) ? LayerKind::kSliding : LayerKind::kFull, n_layers);
+}
+
+/// A class without the switch has its window on; a file that means it off is not for us to guess about.
+void refuse_switched_off_window(const JsonObject& config) {
+  if (!config.has("sliding_window") || config.flag("use_sliding_window").value_or(true)) return;
+  config.fail("use_sliding_window",
+              fmt::format("= false beside sliding_window: transformers ignores this switch in model_type '{}' and the "
+                          "window counts. Remove one of the two",
+                          config.text("model_type").value_or("")));
+}
+
+Kinds all_sliding_layers(const JsonObject& config, std::int64_t n_layers) {
+  refuse_switched_off_window(config);
+  return all_sliding_if_used(config, n_layers);
 }
 
 /// A text such as "LLLG" (EXAONE) repeated: L a window, G everything.
@@ -90,6 +104,7 @@ Kinds kinds_from_letters(const JsonObject& config, const std::string& letters, s
 
 /// Layer i sees everything iff (i + 1) % sliding_window_pattern == 0.
 Kinds window_pattern_layers(const JsonObject& config, std::int64_t n_layers) {
+  refuse_switched_off_window(config);
   if (!has_window(config)) return all_of(LayerKind::kFull, n_layers);
   if (config.is_text("sliding_window_pattern")) {
     return kinds_from_letters(config, *config.text("sliding_window_pattern"), n_layers);
@@ -105,6 +120,15 @@ Kinds max_window_layers(const JsonObject& config, std::int64_t n_layers) {
   const std::int64_t first = config.integer_or("max_window_layers", n_layers, 0, INT64_MAX);
   return kinds_by_index(n_layers,
                         [&](std::int64_t i) { return slides && i >= first ? LayerKind::kSliding : LayerKind::kFull; });
+}
+
+/// Qwen2-MoE: every second one of the first max_window_layers layers slides, if use_sliding_window says so.
+Kinds first_window_layers(const JsonObject& config, std::int64_t n_layers) {
+  const bool slides = config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+  const std::int64_t end = config.integer_or("max_window_layers", n_layers, 0, INT64_MAX);
+  return kinds_by_index(n_layers, [&](std::int64_t i) {
+    return slides && i % 2 == 0 && i < end ? LayerKind::kSliding : LayerKind::kFull;
+  });
 }
 
 /// A list of 0 and 1, one entry per layer; nothing if absent.
@@ -128,11 +152,13 @@ Kinds hybrid_layer_pattern(const JsonObject& config, std::int64_t n_layers) {
   });
 }
 
-/// MiniMax-Text-01: 1 softmax, 0 lightning attention; without the list every second layer is softmax.
+/// MiniMax-Text-01: 1 softmax, 0 lightning attention; without the list every second layer is softmax, the first one of
+/// them.
 Kinds attn_type_list(const JsonObject& config, std::int64_t n_layers) {
+  config.has("sliding_window");  // the architecture gives it to the softmax layers
   const auto types = zero_one_list(config, "attn_type_list", n_layers);
   return kinds_by_index(n_layers, [&](std::int64_t i) {
-    const bool softmax = types ? (*types)[as_size(i)] == 1 : (i + 1) % 2 == 0;
+    const bool softmax = types ? (*types)[as_size(i)] == 1 : i % 2 == 0;
     return softmax ? LayerKind::kFull : LayerKind::kNoSoftmax;
   });
 }
@@ -246,6 +272,15 @@ Kinds chunked_where_rotated(const JsonObject& config, std::int64_t n_layers) {
   });
 }
 
+/// SmolLM3: layers without rotation slide, if use_sliding_window says so.
+Kinds sliding_where_not_rotated(const JsonObject& config, std::int64_t n_layers) {
+  const Rotating rotating = no_rope_layers(config, n_layers);
+  const bool slides = config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+  return kinds_by_index(n_layers, [&](std::int64_t i) {
+    return slides && !rotating[as_size(i)] ? LayerKind::kSliding : LayerKind::kFull;
+  });
+}
+
 /// Keys that layer_types makes superfluous.
 constexpr const char* kReplacedKeys[] = {"attention_chunk_size", "full_attention_interval", "sliding_window",
                                          "sliding_window_pattern", "use_sliding_window"};
@@ -267,6 +302,9 @@ using KindRule = Kinds (*)(const JsonObject&, std::int64_t);
 
 const std::map<std::string_view, KindRule>& kind_rules() {
   static const std::map<std::string_view, KindRule> rules = {{"all_sliding", all_sliding_layers},
+                                                             {"all_sliding_if_used", all_sliding_if_used},
+                                                             {"first_window_layers", first_window_layers},
+                                                             {"sliding_where_not_rotated", sliding_where_not_rotated},
                                                              {"attention_period", attention_period},
                                                              {"attn_layer_indices", attn_layer_indices},
                                                              {"attn_type_list", attn_type_list},
@@ -359,12 +397,16 @@ std::string_view to_string(LayerKind kind) {
   return "";
 }
 
-std::vector<LayerKind> read_layer_kinds(const JsonObject& config, std::string_view rule, std::int64_t n_layers) {
+std::vector<LayerKind> layer_kinds_of_rule(const JsonObject& config, std::string_view rule, std::int64_t n_layers) {
   const auto found = kind_rules().find(rule);
   FATHOM_CHECK(found != kind_rules().end(), "no rule of layers is called " + std::string(rule));
+  return found->second(config, n_layers);
+}
+
+std::vector<LayerKind> read_layer_kinds(const JsonObject& config, std::string_view rule, std::int64_t n_layers) {
   // A class that knows no layer types ignores the list; that the file has one is then told as of any key.
   const bool goes_by_list = rule != "full" && config.has("layer_types");
-  return goes_by_list ? kinds_from_layer_types(config, n_layers) : found->second(config, n_layers);
+  return goes_by_list ? kinds_from_layer_types(config, n_layers) : layer_kinds_of_rule(config, rule, n_layers);
 }
 
 std::optional<std::int64_t> listed_layer_count(const JsonObject& config) {

@@ -21,9 +21,11 @@ enum class LayerKind {
 
 std::string_view to_string(LayerKind kind);  // "full", "sliding", "chunked", "no_softmax"
 
-/// One kind per layer. A list `layer_types` in the file wins over the rule of the class.
+/// One kind per layer, as the class gives it to a file without a list `layer_types`.
 /// \param rule  name of a rule, for example "window_pattern".
 /// \throws ModelError  naming the key of a list of the wrong length or with an unknown entry.
+std::vector<LayerKind> layer_kinds_of_rule(const JsonObject& config, std::string_view rule, std::int64_t n_layers);
+/// The same, but that a list `layer_types` in the file wins over the rule.
 std::vector<LayerKind> read_layer_kinds(const JsonObject& config, std::string_view rule, std::int64_t n_layers);
 
 /// Number of layers that a list of the file speaks of; nothing without such a list.

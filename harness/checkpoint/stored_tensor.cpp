@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "harness/checkpoint/mapped_file.h"
 
@@ -40,6 +41,14 @@ void read_in_turns(const StoredTensor& tensor, std::int64_t row_begin, std::int6
   }
 }
 
+std::string_view stored_bytes(const StorageType& type, const std::vector<std::int64_t>& shape,
+                              const std::uint8_t* data) {
+  std::int64_t n_values = 1;
+  for (const std::int64_t size : shape) n_values *= size;
+  return {reinterpret_cast<const char*>(data),
+          static_cast<std::size_t>(n_values / type.block_values * type.block_bytes)};
+}
+
 }  // namespace
 
 void read_rows(const StoredTensor& tensor, std::int64_t row_begin, std::int64_t row_end, float* out) {
@@ -50,15 +59,26 @@ void read_rows(const StoredTensor& tensor, std::int64_t row_begin, std::int64_t 
   }
 }
 
+bool have_same_values(const StoredTensor& a, const StoredTensor& b) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 24;
+  if (a.type != b.type || a.shape != b.shape) return false;
+  const std::string_view left = stored_bytes(*a.type, a.shape, a.data), right = stored_bytes(*b.type, b.shape, b.data);
+  // In pieces, so that two large tensors are never in memory as a whole.
+  for (std::size_t at = 0; at < left.size(); at += kPieceBytes) {
+    const std::string_view one = left.substr(at, kPieceBytes), other = right.substr(at, kPieceBytes);
+    if (one != other) return false;
+    release_mapped_pages(one);
+    release_mapped_pages(other);
+  }
+  return true;
+}
+
 void release_pages(const StoredTensor& tensor) {
   if (!tensor.parts.empty()) {
     for (const StoredTensor& part : tensor.parts) release_pages(part);
     return;
   }
-  std::int64_t n_values = 1;
-  for (const std::int64_t size : tensor.rule.stored_shape) n_values *= size;
-  release_mapped_pages({reinterpret_cast<const char*>(tensor.data),
-                        static_cast<std::size_t>(n_values / tensor.type->block_values * tensor.type->block_bytes)});
+  release_mapped_pages(stored_bytes(*tensor.type, tensor.rule.stored_shape, tensor.data));
 }
 
 }  // namespace fathom::checkpoint

@@ -22,6 +22,9 @@ struct StoredTensor {
 /// \param out  takes (row_end - row_begin) * product of the other dimensions values.
 void read_rows(const StoredTensor& tensor, std::int64_t row_begin, std::int64_t row_end, float* out);
 
+/// True if two tensors as they are stored have the same type, shape and bytes; reads both to the end where they do.
+bool have_same_values(const StoredTensor& a, const StoredTensor& b);
+
 /// Gives the pages of the stored tensor back to the system; reading brings them back.
 void release_pages(const StoredTensor& tensor);
 

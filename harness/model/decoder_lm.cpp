@@ -84,6 +84,8 @@ DecoderLm::DecoderLm(const checkpoint::DecoderConfig& config, torch::Dtype dtype
   embedding_norm_ = {find("embedding_norm.weight"), find("embedding_norm.bias")};
   final_norm_ = {find("final_norm.weight"), find("final_norm.bias")};
   head_ = {find("head.weight"), find("head.bias")};
+  embedding_in_ = find("embedding_in.weight");
+  embedding_out_ = find("embedding_out.weight");
   encoder_norm_ = {find("encoder.final_norm.weight"), find("encoder.final_norm.bias")};
   encoder_table_ = find("encoder.table");
   for (std::int64_t i = 0; config.encoder && i < config.encoder->n_layers; ++i) {
@@ -123,6 +125,7 @@ torch::Tensor DecoderLm::run_block(std::size_t index, const torch::Tensor& x, co
   call.scheme = schemes_[index].get();
   if (!input.sequences.empty()) call.sequences = &input.sequences;
   if (config_.residual_after_norm) return run_scaled_block(index, call);
+  if (config_.norm_after_sum) return run_block_with_norms_behind(index, call);
   const auto added = [&](const torch::Tensor& to, torch::Tensor part, const NormParameters& post_norm) {
     if (config_.post_norm) part = normed(part, post_norm);
     if (config_.residual_multiplier != 1) part = part * config_.residual_multiplier;
@@ -143,6 +146,12 @@ torch::Tensor DecoderLm::run_block(std::size_t index, const torch::Tensor& x, co
   return added(middle, feed_forward(config_, block, call, h), block.mlp_post_norm);
 }
 
+torch::Tensor DecoderLm::run_block_with_norms_behind(std::size_t index, ops::AttentionCall& call) {
+  const BlockParameters& block = blocks_[index];
+  const torch::Tensor middle = normed(call.hidden + attend(config_, block, call), block.attention_norm);
+  return normed(middle + feed_forward(config_, block, call, middle), block.mlp_norm);
+}
+
 /// The normalised input is what goes on past attention and MLP, each in its own proportion.
 torch::Tensor DecoderLm::run_scaled_block(std::size_t index, ops::AttentionCall& call) {
   const BlockParameters& block = blocks_[index];
@@ -158,6 +167,7 @@ torch::Tensor DecoderLm::hidden(const ForwardInput& input,
   FATHOM_CHECK(input.ids.dim() == 2 && input.ids.sizes() == input.positions.sizes(),
                "ids and positions must be [batch, seq]");
   torch::Tensor x = at::embedding(token_embedding_, input.ids).to(torch::kFloat32);  // [batch, seq, d_model]
+  if (embedding_in_.defined()) x = ops::linear(x, embedding_in_, {});
   if (config_.embedding_multiplier != 1) x = x * config_.embedding_multiplier;
   if (config_.embedding_norm) x = normed(x, embedding_norm_);
   x = schemes_.front()->embed(x, input.positions);
@@ -165,7 +175,7 @@ torch::Tensor DecoderLm::hidden(const ForwardInput& input,
     x = run_block(i, x, input);
     if (after_block) after_block(static_cast<std::int64_t>(i), x);
   }
-  return normed(x, final_norm_);
+  return config_.final_norm ? normed(x, final_norm_) : x;
 }
 
 torch::Tensor DecoderLm::encode(const torch::Tensor& ids) {
@@ -190,7 +200,8 @@ torch::Tensor DecoderLm::encode(const torch::Tensor& ids) {
 torch::Tensor DecoderLm::logits(const torch::Tensor& rows) {
   FATHOM_CHECK(rows.dim() == 2 && rows.size(1) == config_.d_model, "logits needs rows [n, d_model]");
   const torch::Tensor& matrix = head_.weight.defined() ? head_.weight : token_embedding_;
-  torch::Tensor out = ops::linear(rows, matrix, head_.bias).to(torch::kFloat32);
+  const torch::Tensor& narrowed = embedding_out_.defined() ? ops::linear(rows, embedding_out_, {}) : rows;
+  torch::Tensor out = ops::linear(narrowed, matrix, head_.bias).to(torch::kFloat32);
   if (config_.logit_multiplier != 1) out = out * config_.logit_multiplier;
   if (config_.logit_softcap > 0) out = (out / config_.logit_softcap).tanh() * config_.logit_softcap;
   return out;

@@ -51,11 +51,13 @@ class DecoderLm : public torch::nn::Module {
   torch::Tensor normed(const torch::Tensor& x, const NormParameters& norm) const;
   torch::Tensor run_block(std::size_t index, const torch::Tensor& x, const ForwardInput& input);
   torch::Tensor run_scaled_block(std::size_t index, ops::AttentionCall& call);
+  torch::Tensor run_block_with_norms_behind(std::size_t index, ops::AttentionCall& call);
 
   checkpoint::DecoderConfig config_;
   std::vector<BlockParameters> blocks_;
   std::vector<std::shared_ptr<position::PositionScheme>> schemes_;
   torch::Tensor token_embedding_;
+  torch::Tensor embedding_in_, embedding_out_;  ///< between the widths of embedding and model; undefined where equal
   std::vector<BlockParameters> encoder_blocks_;
   NormParameters encoder_norm_;
   torch::Tensor encoder_table_;

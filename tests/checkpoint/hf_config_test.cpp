@@ -6,6 +6,7 @@
 
 #include "harness/checkpoint/architecture.h"
 #include "harness/checkpoint/checkpoint.h"
+#include "tests/checkpoint/config_builders.h"
 #include "tests/checkpoint/file_builders.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
@@ -17,6 +18,8 @@ namespace {
 using nlohmann::json;
 using test::contains;
 using test::model_error;
+using test::resolve;
+using test::resolve_error;
 
 json llama_json() {
   return {{"model_type", "llama"},    {"hidden_size", 32},        {"num_hidden_layers", 2},
@@ -128,7 +131,10 @@ TEST_CASE("hf config: rope blocks in all their spellings", "[checkpoint][hf]") {
   CHECK(dynamic.method == "dynamic");
   CHECK(dynamic.original_context == 128);
 
-  const ScalingSpec alpha = scaling(with_rope({{"type", "dynamic"}, {"alpha", 1000}, {"factor", 1}}));
+  json hunyuan = with_rope({{"type", "dynamic"}, {"alpha", 1000}, {"factor", 1}});
+  CHECK(scaling(hunyuan).method == "dynamic");  // a llama has no alpha
+  hunyuan["model_type"] = "hunyuan_v1_dense";
+  const ScalingSpec alpha = resolve(hunyuan).layers[0].position.scaling;
   CHECK(alpha.method == "ntk");
   CHECK(alpha.factor == 1000.0);
 
@@ -155,7 +161,7 @@ TEST_CASE("hf config: rope blocks in all their spellings", "[checkpoint][hf]") {
 TEST_CASE("hf config: theta and partial width are taken from the block first", "[checkpoint][hf]") {
   json config = with("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 77}, {"partial_rotary_factor", 0.5}});
   config["partial_rotary_factor"] = 1.0;
-  const PositionSpec position = read(config).layers[0].position;
+  const PositionSpec position = resolve(config).layers[0].position;
   CHECK(position.rope_base == 77.0);
   CHECK(position.rotary_dim == 8);
 }
@@ -163,14 +169,14 @@ TEST_CASE("hf config: theta and partial width are taken from the block first", "
 TEST_CASE("hf config: the rotated width truncates as Python's int does", "[checkpoint][hf]") {
   json mimo = with("head_dim", 192);
   mimo["partial_rotary_factor"] = 0.334;
-  CHECK(read(mimo).layers[0].position.rotary_dim == 64);
+  CHECK(resolve(mimo).layers[0].position.rotary_dim == 64);
   json other = with("head_dim", 100);
   other["partial_rotary_factor"] = 0.29;
-  CHECK(read(other).layers[0].position.rotary_dim == 28);
+  CHECK(resolve(other).layers[0].position.rotary_dim == 28);
   json odd = with("head_dim", 100);
   odd["partial_rotary_factor"] = 0.25;
-  CHECK(read_error(odd) ==
-        "config.json: partial_rotary_factor = 0.25 of head_dim = 100 rotates 25 lanes; an even number is needed");
+  CHECK(resolve_error(odd) ==
+        "partial_rotary_factor = 0.25 of head_dim = 100 rotates 25 lanes; an even number is needed");
 }
 
 TEST_CASE("hf config: keys of the block that nobody reads are warned about", "[checkpoint][hf]") {

@@ -98,10 +98,11 @@ TEST_CASE("architectures: every tiny checkpoint gives the reference's logits and
   WARN("largest difference of a last logit\n" << table);
 }
 
-TEST_CASE("architectures: three checkpoints that come with the tests", "[engine][parity]") {
+TEST_CASE("architectures: checkpoints that come with the tests", "[engine][parity]") {
   const std::string root = std::string(FATHOM_TEST_DIR) + "/engine/checkpoints/";
   const auto names = test::fixture_names(root);
-  CHECK(names == std::vector<std::string>{"bloom", "gemma2", "gpt_oss"});
+  CHECK(names == std::vector<std::string>{"bloom", "bloom_residual", "gemma2", "gpt_oss", "llama4_yarn",
+                                          "minimax_window", "opt_350m", "t5_own_head"});
   for (const std::string& name : names) {
     INFO("fixture " << name);
     const test::Fixture fixture(root + name);

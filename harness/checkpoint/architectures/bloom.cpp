@@ -12,7 +12,10 @@ DecoderConfig bloom_from_json(const JsonObject& file) {
   decoder.config.norm_bias = true;
   decoder.config.gated_mlp = false;
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.config.mlp_bias = true;
-  decoder.must_be("apply_residual_connection_post_layernorm", false);
+  decoder.config.residual_after_norm = decoder.flag("apply_residual_connection_post_layernorm", false);
+  // The slow way sums slices of the projections apart and leaves out their biases.
+  if (decoder.json().integer_or("pretraining_tp", 1, 1, 1 << 20) > 1) decoder.must_be("slow_but_exact", false);
+  decoder.json().has("slow_but_exact");
   decoder.config.activation = Activation::kGeluTanh;
   decoder.config.embedding_norm = true;
   return decoder.finish();

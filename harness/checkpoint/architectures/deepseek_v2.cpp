@@ -11,7 +11,7 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig deepseek_v2_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"DeepseekV2ForCausalLM"});
+  HfDecoder decoder(file, {"DeepseekV2ForCausalLM", "rms_norm_eps", 1e-6});
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.config.qk_norm = QkNorm::kNone;
   LatentSpec latent;
@@ -23,7 +23,7 @@ DecoderConfig deepseek_v2_from_json(const JsonObject& file) {
   moe.n_experts = decoder.size("n_routed_experts");
   moe.n_chosen = decoder.size_up_to("num_experts_per_tok", moe.n_experts);
   moe.d_ff = decoder.size("moe_intermediate_size");
-  moe.d_ff_shared = moe.d_ff * decoder.json().integer_or("n_shared_experts", 1, 0, 1 << 10);
+  moe.d_ff_shared = moe.d_ff * decoder.json().integer_or("n_shared_experts", 2, 0, 1 << 10);
   moe.scale = decoder.json().positive_or("routed_scaling_factor", 1);
   if (decoder.json().integer_or("moe_layer_freq", 1, 1, 1 << 20) != 1)
     decoder.json().fail("moe_layer_freq", "must be 1, the only one that transformers knows");

@@ -5,7 +5,7 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig deepseek_v3_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"DeepseekV3ForCausalLM"});
+  HfDecoder decoder(file, {"DeepseekV3ForCausalLM", "rms_norm_eps", 1e-6});
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.config.qk_norm = QkNorm::kNone;
   LatentSpec latent;

@@ -10,8 +10,11 @@ namespace {
 DecoderConfig gemma_from_json(const JsonObject& file) {
   HfDecoder decoder(file, {"GemmaForCausalLM", "rms_norm_eps", 1e-6, "hidden_act", "gelu_pytorch_tanh",
                            "intermediate_size", 0, true});
-  if (const auto name = decoder.json().text("hidden_activation"))
-    decoder.config.activation = parse_hf_activation(decoder.json(), "hidden_activation", *name);
+  // The first files say gelu and mean its approximation.
+  if (decoder.config.activation == Activation::kGelu) decoder.config.activation = Activation::kGeluTanh;
+  const auto other = decoder.json().text("hidden_activation");
+  if (other && parse_hf_activation(decoder.json(), "hidden_activation", *other) != decoder.config.activation)
+    decoder.json().fail("hidden_activation", "= '" + *other + "' contradicts hidden_act, which transformers goes by");
   decoder.config.embedding_multiplier = std::sqrt(static_cast<double>(decoder.config.d_model));
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.must_be("use_bidirectional_attention", false);

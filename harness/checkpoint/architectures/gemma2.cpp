@@ -14,9 +14,10 @@ DecoderConfig gemma2_from_json(const JsonObject& file) {
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.must_be("use_bidirectional_attention", false);
   decoder.json().has("query_pre_attn_scalar");  // read with the positions
+  decoder.only_pattern(2);
   decoder.config.post_norm = true;
-  decoder.config.logit_softcap = decoder.json().real("final_logit_softcapping").value_or(30);
-  const double softcap = decoder.json().real("attn_logit_softcapping").value_or(50);
+  decoder.config.logit_softcap = decoder.json().real("final_logit_softcapping").value_or(0);
+  const double softcap = decoder.json().real("attn_logit_softcapping").value_or(0);
   for (LayerSpec& layer : decoder.config.layers) layer.softcap = softcap;
   return decoder.finish();
 }

@@ -14,10 +14,13 @@ DecoderConfig gemma3_text_from_json(const JsonObject& file) {
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.must_be("use_bidirectional_attention", false);
   decoder.json().has("query_pre_attn_scalar");  // read with the positions
+  // Version 4's name of the key is the one that is read; version 5's goes with layer_types.
+  if (!file.has("sliding_window_pattern")) decoder.only_pattern(6);
   decoder.config.post_norm = true;
   decoder.config.logit_softcap = decoder.json().real("final_logit_softcapping").value_or(0);
-  const double softcap = decoder.json().real("attn_logit_softcapping").value_or(0);
-  for (LayerSpec& layer : decoder.config.layers) layer.softcap = softcap;
+  if (!decoder.json().is_off("attn_logit_softcapping"))
+    decoder.json().fail("attn_logit_softcapping",
+                        "is set, but transformers' attention of this class does not apply it");
   decoder.config.qk_norm = QkNorm::kPerHead;
   return decoder.finish();
 }

@@ -10,6 +10,13 @@ namespace {
 DecoderConfig gpt_neox_from_json(const JsonObject& file) {
   HfDecoder decoder(
       file, {"GPTNeoXForCausalLM", "layer_norm_eps", 1e-5, "hidden_act", "gelu", "intermediate_size", 0, false});
+  const auto block = file.object("rope_parameters");
+  if (file.has("rope_theta") && !file.has("rotary_emb_base") && !(block && block->has("rope_theta")) &&
+      file.real("rope_theta") != 10000) {
+    file.fail("rope_theta",
+              "is not what this model_type calls its base: transformers would take 10000. Call it "
+              "rotary_emb_base");
+  }
   decoder.config.norm = NormKind::kLayer;
   decoder.config.norm_bias = true;
   decoder.config.gated_mlp = false;

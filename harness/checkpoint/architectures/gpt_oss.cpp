@@ -9,7 +9,7 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig gpt_oss_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"GptOssForCausalLM"});
+  HfDecoder decoder(file, {"GptOssForCausalLM", "rms_norm_eps", 1e-5});
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", true);
   MoeSpec moe;
   moe.n_experts = decoder.size("num_local_experts");

@@ -8,10 +8,11 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig inkling_text_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"InklingForCausalLM"});
+  HfDecoder decoder(file, {"InklingForCausalLM", "rms_norm_eps", 1e-6});
   decoder.config.qk_norm = QkNorm::kPerHead;
   decoder.config.embedding_norm = decoder.config.mlp_scale = true;
-  decoder.config.logit_multiplier = 1 / decoder.json().positive_or("logits_mup_width_multiplier", 1);
+  decoder.config.logit_multiplier = 1 / decoder.json().positive_or("logits_mup_width_multiplier", 24);
+  decoder.config.tied_head = false;  // the class knows no tying
   decoder.must_be("shared_expert_sink", true);
   if (decoder.json().has("unpadded_vocab_size")) {
     decoder.config.stored_vocab = decoder.config.vocab_size;

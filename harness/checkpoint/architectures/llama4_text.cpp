@@ -10,8 +10,15 @@
 namespace fathom::checkpoint {
 namespace {
 
+/// The norm without weights comes after the rotation, in layers that rotate; before it gives the same but for a factor
+/// on cos and sin.
+void normalise_behind_rotation(const DecoderConfig& config, LayerSpec& layer) {
+  layer.qk_norm = layer.position.rotary_dim > 0;
+  layer.position.norm_after_rotation = layer.qk_norm && config.qk_norm == QkNorm::kUnit;
+}
+
 DecoderConfig llama4_text_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"Llama4ForCausalLM"});
+  HfDecoder decoder(file, {"Llama4ForCausalLM", "rms_norm_eps", 1e-5});
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   if (decoder.flag("use_qk_norm", true)) decoder.config.qk_norm = QkNorm::kUnit;
   MoeSpec moe;
@@ -25,7 +32,7 @@ DecoderConfig llama4_text_from_json(const JsonObject& file) {
   for (std::int64_t i = 0; i < decoder.config.n_layers(); ++i) {
     LayerSpec& layer = decoder.config.layers[static_cast<std::size_t>(i)];
     layer.d_ff = d_ff_dense;
-    layer.qk_norm = layer.position.rotary_dim > 0;
+    normalise_behind_rotation(decoder.config, layer);
     const bool mixes = listed ? std::find(listed->begin(), listed->end(), i) != listed->end() : (i + 1) % step == 0;
     if (mixes) layer.moe = moe;
   }
@@ -38,7 +45,7 @@ DecoderConfig llama4_text_from_gguf(const GgufFile& file) {
     file.fail("llama4.attention.sliding_window", "= 0 stands for attention without chunks, which is not supported");
   DecoderConfig config = read_gguf_decoder(file);
   if (file.integer("llama4.expert_count") != kExpertsWithoutNorm) config.qk_norm = QkNorm::kUnit;
-  for (LayerSpec& layer : config.layers) layer.qk_norm = layer.position.rotary_dim > 0;
+  for (LayerSpec& layer : config.layers) normalise_behind_rotation(config, layer);
   MoeSpec moe;
   moe.router = RouterKind::kSigmoidOnInput;
   moe.d_ff_shared = required_gguf_integer(file, "llama4.expert_feed_forward_length", 1, std::int64_t{1} << 28);

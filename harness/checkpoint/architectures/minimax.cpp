@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 
@@ -8,7 +10,7 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig minimax_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"MiniMaxForCausalLM"});
+  HfDecoder decoder(file, {"MiniMaxForCausalLM", "rms_norm_eps", 1e-5});
   MoeSpec moe;
   moe.n_experts = decoder.size("num_local_experts");
   moe.n_chosen = decoder.size_up_to("num_experts_per_tok", moe.n_experts);
@@ -17,6 +19,7 @@ DecoderConfig minimax_from_json(const JsonObject& file) {
   decoder.config.residual_after_norm = true;
   const auto factor = [&](const std::string& name) { return decoder.json().positive_or(name, 1); };
   const std::int64_t n_layers = decoder.config.n_layers();
+  const bool has_window = decoder.json().has("sliding_window");  // of all layers with softmax, in whatever list
   for (std::int64_t i = 0; i < n_layers; ++i) {
     LayerSpec& layer = decoder.config.layers[static_cast<std::size_t>(i)];
     layer.moe = moe;
@@ -25,11 +28,20 @@ DecoderConfig minimax_from_json(const JsonObject& file) {
     layer.attention_added = factor(kind + "_beta_factor");
     layer.mlp_carried = factor("mlp_alpha_factor");
     layer.mlp_added = factor("mlp_beta_factor");
-    if (layer.softmax_attention) continue;
+    if (layer.softmax_attention) {
+      if (has_window) layer.window = decoder.json().required_integer("sliding_window", 1, std::int64_t{1} << 40);
+      continue;
+    }
     layer.n_kv_heads = layer.n_heads;
     if (layer.d_head == 0) layer.d_head = decoder.config.d_model / layer.n_heads;
     layer.linear = LinearSpec{};
     layer.linear->slope_factor = 1 - static_cast<double>(i) / (static_cast<double>(n_layers) - 1 + 1e-5) + 1e-5;
+  }
+  const LayerSpec& softmax = telling_layer(decoder.config);
+  if (softmax.position.rotary_dim < softmax.d_head) {
+    decoder.config.warnings.push_back(
+        fmt::format("{}: {} of {} lanes of a head rotate, as the model's makers have it; transformers rotates them all",
+                    file.where(), softmax.position.rotary_dim, softmax.d_head));
   }
   return decoder.finish();
 }

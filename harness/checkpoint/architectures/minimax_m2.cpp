@@ -6,7 +6,7 @@ namespace fathom::checkpoint {
 namespace {
 
 DecoderConfig minimax_m2_from_json(const JsonObject& file) {
-  HfDecoder decoder(file, {"MiniMaxM2ForCausalLM"});
+  HfDecoder decoder(file, {"MiniMaxM2ForCausalLM", "rms_norm_eps", 1e-6});
   decoder.config.qk_norm = QkNorm::kWhole;
   decoder.must_be("use_qk_norm", true);
   MoeSpec moe;

@@ -5,6 +5,17 @@
 namespace fathom::checkpoint {
 namespace {
 
+/// A file without this block has ALiBi and none of the rest.
+void read_attention(const JsonObject& block, HfDecoder& decoder) {
+  if (!block.flag("alibi").value_or(true)) block.fail("alibi", "is off, which transformers does not support either");
+  for (const char* key : {"qk_ln", "prefix_lm", "attn_uses_sequence_id"}) {
+    if (!block.is_off(key)) block.fail(key, "is not supported by this build");
+  }
+  if (block.text("attn_type").value_or("multihead_attention") != "multihead_attention")
+    block.fail("attn_type", "must be multihead_attention");
+  decoder.config.qkv_clip = block.real("clip_qkv").value_or(0);
+}
+
 DecoderConfig mpt_from_json(const JsonObject& file) {
   HfDecoder decoder(file, {"MptForCausalLM", "layer_norm_epsilon", 1e-5, "activation", "gelu", "d_ff", 4, true});
   decoder.config.norm = NormKind::kLayer;
@@ -12,15 +23,7 @@ DecoderConfig mpt_from_json(const JsonObject& file) {
   decoder.must_be("no_bias", true);
   if (!decoder.json().is_off("logit_scale")) decoder.json().fail("logit_scale", "is not supported by this build");
   decoder.json().has("logit_scale");
-  const auto block = decoder.json().object("attn_config");
-  if (!block || !block->flag("alibi").value_or(false))
-    decoder.json().fail("attn_config.alibi", "is off, which transformers does not support either");
-  for (const char* key : {"qk_ln", "prefix_lm", "attn_uses_sequence_id"}) {
-    if (!block->is_off(key)) block->fail(key, "is not supported by this build");
-  }
-  if (block->text("attn_type").value_or("multihead_attention") != "multihead_attention")
-    block->fail("attn_type", "must be multihead_attention");
-  decoder.config.qkv_clip = block->real("clip_qkv").value_or(0);
+  if (const auto block = decoder.json().object("attn_config")) read_attention(*block, decoder);
   if (decoder.json().integer_or("expansion_ratio", 4, 1, 64) != 4)
     decoder.json().fail("expansion_ratio", "must be 4, the only one that transformers knows");
   return decoder.finish();

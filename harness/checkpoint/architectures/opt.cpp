@@ -10,11 +10,15 @@ DecoderConfig opt_from_json(const JsonObject& file) {
   decoder.config.norm = NormKind::kLayer;
   decoder.config.norm_bias = true;
   decoder.config.gated_mlp = false;
-  decoder.must_be("do_layer_norm_before", true);
-  decoder.must_be("_remove_final_layer_norm", false);
   decoder.must_be("layer_norm_elementwise_affine", true);
-  if (const auto width = decoder.json().integer("word_embed_proj_dim"); width && *width != decoder.config.d_model)
-    decoder.json().fail("word_embed_proj_dim", "differs from hidden_size, which this build does not support");
+  // OPT-350m: norms behind the sums, none before the head, an embedding of another width.
+  if (!decoder.flag("do_layer_norm_before", true)) {
+    decoder.config.pre_norm = false;
+    decoder.config.norm_after_sum = true;
+  }
+  decoder.config.final_norm = decoder.config.pre_norm && !decoder.flag("_remove_final_layer_norm", false);
+  const std::int64_t width = decoder.json().integer_or("word_embed_proj_dim", decoder.config.d_model, 1, 1 << 28);
+  if (width != decoder.config.d_model) decoder.config.d_embedding = width;
   const bool bias = decoder.flag("enable_bias", true);
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.config.mlp_bias = bias;
   return decoder.finish();
@@ -31,6 +35,8 @@ NameMap opt_json_names(const DecoderConfig&) {
            {"mlp.up", "fc1"},
            {"mlp.down", "fc2"}},
           {{"token_embedding", "model.decoder.embed_tokens.weight"},
+           {"embedding_in", "model.decoder.project_in"},
+           {"embedding_out", "model.decoder.project_out"},
            {"position_embedding", "model.decoder.embed_positions.weight"},
            {"final_norm", "model.decoder.final_layer_norm"},
            {"head", "lm_head"}},
@@ -42,7 +48,7 @@ NameMap opt_json_names(const DecoderConfig&) {
 ArchitectureEntry families::opt_entry() {
   ArchitectureEntry entry{};
   entry.name = "opt";
-  entry.summary = "Learned positions behind two unused rows, ReLU (OPT).";
+  entry.summary = "Learned positions behind two unused rows, ReLU; OPT-350m's norms behind the sums (OPT).";
   entry.config_from_json = &opt_from_json;
   entry.json_names = &opt_json_names;
   return entry;

@@ -14,12 +14,17 @@ DecoderConfig t5_from_json(const JsonObject& file) {
   const JsonObject& json = decoder.json();
   decoder.must_be("is_encoder_decoder", true);
   const std::string kind = json.text("feed_forward_proj").value_or("relu");
-  decoder.config.gated_mlp = kind.compare(0, 6, "gated-") == 0;
-  const std::string activation = decoder.config.gated_mlp ? kind.substr(6) : kind;
-  decoder.config.activation = kind == "gated-gelu" ? Activation::kGeluTanh  // transformers takes gelu_new for this one
-                                                   : parse_hf_activation(json, "feed_forward_proj", activation);
+  const bool is_gated = kind.compare(0, 6, "gated-") == 0;
+  // What older versions derived from feed_forward_proj and wrote beside it counts first, as in transformers.
+  decoder.config.gated_mlp = decoder.flag("is_gated_act", is_gated);
+  if (!json.has("dense_act_fn")) {
+    decoder.config.activation = kind == "gated-gelu"
+                                    ? Activation::kGeluTanh  // transformers takes gelu_new for this one
+                                    : parse_hf_activation(json, "feed_forward_proj", is_gated ? kind.substr(6) : kind);
+  }
   if (decoder.flag("scale_decoder_outputs", decoder.config.tied_head))
     decoder.config.logit_multiplier = 1 / std::sqrt(static_cast<double>(decoder.config.d_model));
+  decoder.config.tied_head = true;  // the class always ties; a head of the file's own is found when it is opened
   EncoderSpec encoder;
   encoder.n_layers = decoder.config.n_layers();
   encoder.n_buckets = decoder.size("relative_attention_num_buckets");

@@ -13,6 +13,9 @@ DecoderConfig xlstm_from_json(const JsonObject& file) {
   decoder.must_be("add_out_norm", true);
   if (json.positive_or("eps", 1e-6) != 1e-6) json.fail("eps", "must be 1e-6, the only one that this build has");
   if (json.text("weight_mode").value_or("single") != "single") json.fail("weight_mode", "must be single");
+  if (const auto dtype = json.text("inference_state_dtype"); dtype && *dtype != "float32")
+    json.fail("inference_state_dtype", "= '" + *dtype + "' is not supported by this build; only float32 is");
+  decoder.config.tied_head = false;  // the class knows no tying
   const auto width = [&](const char* factor, double fallback) {
     return static_cast<std::int64_t>(static_cast<double>(decoder.config.d_model) * json.positive_or(factor, fallback));
   };
