@@ -114,20 +114,21 @@ class MappedCheckpoint : public Checkpoint {
     }
   }
 
-  /// True if the file has both embedding and head, and other values in them: a configuration that ties the two is then
-  /// wrong about the file, and transformers goes by the file. \param rules  of the same model with a head.
-  static bool holds_other_head(const StoredTensors& found, const std::vector<TensorRule>& rules) {
-    const auto rename = renaming(found, rules);
-    const auto stored = [&](std::string_view canonical) -> const StoredTensor* {
+  /// Goes by the file where the configuration ties embedding and head, as transformers does: a head with other values
+  /// is the head, and one that stands alone is both.
+  /// \param rules  of the same model with a head.
+  void settle_tied_head(StoredTensors& found, const std::vector<TensorRule>& rules) {
+    const auto name_of = [&rules](std::string_view canonical) {
       const auto rule =
           std::find_if(rules.begin(), rules.end(), [&](const TensorRule& each) { return each.canonical == canonical; });
-      const auto entry = rule == rules.end() ? found.end() : found.find(rename(rule->stored));
-      return entry == found.end() ? nullptr : &entry->second;
+      return rule == rules.end() ? std::string() : rule->stored;
     };
-    const StoredTensor *embedding = stored("token_embedding"), *head = stored("head.weight");
-    return embedding != nullptr && head != nullptr && !have_same_values(*embedding, *head);
+    const auto rename = renaming(found, rules);
+    const auto head = found.find(rename(name_of("head.weight")));
+    if (head == found.end()) return;
+    const auto [embedding, was_missing] = found.emplace(rename(name_of("token_embedding")), head->second);
+    if (!was_missing && !have_same_values(embedding->second, head->second)) config_.tied_head = false;
   }
-  void untie_head() { config_.tied_head = false; }
 
   const std::string& where() const { return where_; }
   void set_default_name(const std::string& name) {
@@ -344,7 +345,7 @@ class FolderCheckpoint : public MappedCheckpoint {
     if (this->config().tied_head) {
       DecoderConfig untied = this->config();
       untied.tied_head = false;
-      if (holds_other_head(stored, map_tensors(untied, family.json_names(untied)))) untie_head();
+      settle_tied_head(stored, map_tensors(untied, family.json_names(untied)));
     }
     adopt(stored, map_tensors(this->config(), family.json_names(this->config())), family);
   }

@@ -97,6 +97,17 @@ TEST_CASE("checkpoint: a head of the file's own is used, whatever the configurat
     checkpoint->read_float32("token_embedding", rows - 1, rows, last.data());
     CHECK(last.back() == edited.weights.at("model.embed_tokens.weight").values.back());
   }
+  SECTION("alone it is the embedding as well") {
+    edited.weights.erase("model.embed_tokens.weight");
+    edited.weights["lm_head.weight"] = head;
+    const auto checkpoint = edited.open();
+    CHECK(checkpoint->config().tied_head);
+    std::vector<float> first(static_cast<std::size_t>(head.shape[1]));
+    checkpoint->read_float32("token_embedding", 0, 1, first.data());
+    CHECK(first.front() == head.values.front());
+    edited.weights.erase("lm_head.weight");
+    CHECK(contains(edited.error(), "has no tensor 'model.embed_tokens.weight'"));
+  }
   SECTION("of another shape it is refused") {
     head.shape[0] /= 2;
     head.values.resize(head.values.size() / 2);
