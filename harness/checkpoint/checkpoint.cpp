@@ -95,6 +95,7 @@ class MappedCheckpoint : public Checkpoint {
     std::set<std::string, std::less<>> known;
     for (TensorRule& rule : rules) {
       rule.stored = rename(rule.stored);
+      for (TensorRule& part : rule.parts) part.stored = rename(part.stored);
       if (rule.parts.empty()) {
         known.insert(rule.stored);
         add(rule, tensor_of(rule, found));

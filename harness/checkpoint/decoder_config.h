@@ -85,7 +85,7 @@ enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kReluSquared };
 enum class QkNorm {
   kNone,
   kPerHead,     ///< over d_head, one weight for all heads
-  kPerHeadOwn,  ///< over d_head, weights of its own for every head
+  kPerHeadOwn,  ///< over d_head, weights of its own for every head, no bias
   kWhole,       ///< over the whole projection
   kUnit         ///< over d_head, to a mean square of 1, no weights
 };

@@ -69,8 +69,8 @@ void add_qk_norm(const DecoderConfig& config, const LayerSpec& layer, TensorList
       list.norm("attention.k_norm", {layer.d_head});
       return;
     case QkNorm::kPerHeadOwn:
-      list.norm("attention.q_norm", {layer.n_heads, layer.d_head});
-      list.norm("attention.k_norm", {layer.n_kv_heads, layer.d_head});
+      list.tensor("attention.q_norm.weight", {layer.n_heads, layer.d_head});
+      list.tensor("attention.k_norm.weight", {layer.n_kv_heads, layer.d_head});
       return;
     case QkNorm::kWhole:
       list.norm("attention.q_norm", {layer.n_heads * layer.d_head});

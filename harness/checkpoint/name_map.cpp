@@ -89,8 +89,20 @@ class RuleMaker {
         rule.stored_shape.insert(rule.stored_shape.begin(), always ? layer_->moe->n_always : layer_->moe->n_experts);
       }
     }
+    if (name.packing == Packing::kRowsApart) rule.parts = rows_apart(rule, stored);
     rule.stored = std::move(stored);
     return rule;
+  }
+
+  static std::vector<TensorRule> rows_apart(const TensorRule& rule, const std::string& stored) {
+    const std::int64_t width = row_width(rule.shape);
+    std::vector<TensorRule> rows;
+    for (std::int64_t row = 0; row < rule.shape.front(); ++row) {
+      std::string name = stored;
+      name.replace(name.find('#'), 1, std::to_string(row));
+      rows.push_back({rule.canonical, std::move(name), {1, width}, {width}, {0, 1, width, width, 1}});
+    }
+    return rows;
   }
 
   struct Place {
@@ -102,6 +114,7 @@ class RuleMaker {
     const bool is_gate = ends_with(parts.stem, ".gate");
     switch (packing) {
       case Packing::kAlone:
+      case Packing::kRowsApart:
         return;
       case Packing::kGateUp:
         to.stored_rows = 2 * rows;
@@ -168,6 +181,7 @@ std::vector<TensorRule> map_tensors(const DecoderConfig& config, const NameMap& 
       finish_rule(config, names, rule);
       rule.canonical = fmt::format("layers.{}.{}", i, rule.canonical);
       rule.stored = fmt::format("{}{}.{}", names.layer, i, rule.stored);
+      for (TensorRule& part : rule.parts) part.stored = fmt::format("{}{}.{}", names.layer, i, part.stored);
       rules.push_back(std::move(rule));
     }
   }

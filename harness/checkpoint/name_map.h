@@ -37,10 +37,11 @@ struct TensorRule {
 /// How the canonical tensors that have the same stored name share it.
 enum class Packing {
   kAlone,
-  kQkv,               ///< rows of q, then of k, then of v
-  kQkvByHead,         ///< for every key-value head: its queries, its key, its value
-  kGateUp,            ///< rows of gate, then of up
-  kGateUpAlternating  ///< a row of gate, a row of up, and so on
+  kQkv,                ///< rows of q, then of k, then of v
+  kQkvByHead,          ///< for every key-value head: its queries, its key, its value
+  kGateUp,             ///< rows of gate, then of up
+  kGateUpAlternating,  ///< a row of gate, a row of up, and so on
+  kRowsApart           ///< every row is a stored vector of its own, `#` in its name the number of the row
 };
 
 /// A name of ours and one of theirs. `#` in ours stands for the number of an expert ("mlp.experts.#.gate",

@@ -41,10 +41,8 @@ Tensor qk_normed(const checkpoint::DecoderConfig& config, const NormParameters& 
       return ops::norm(x, checkpoint::NormKind::kRms, {}, {}, config.norm_eps);
     case QkNorm::kPerHead:
       return ops::norm(x, config.norm, norm.weight, norm.bias, config.norm_eps);
-    case QkNorm::kPerHeadOwn: {
-      const Tensor scaled = ops::norm(x, config.norm, {}, {}, config.norm_eps) * norm.weight;
-      return norm.bias.defined() ? scaled + norm.bias : scaled;
-    }
+    case QkNorm::kPerHeadOwn:
+      return ops::norm(x, config.norm, {}, {}, config.norm_eps) * norm.weight;
     case QkNorm::kWhole:
       return ops::norm(x.flatten(2), config.norm, norm.weight, norm.bias, config.norm_eps).view(x.sizes());
   }

@@ -71,7 +71,6 @@ TEST_CASE("hf config: what a family knows but this build does not do is refused"
       {"mpt", "attn_config.alibi", false},
       {"mpt", "no_bias", false},
       {"mpt", "logit_scale", 0.5},
-      {"stablelm", "qk_layernorm", true},
       {"gemma3_text", "use_bidirectional_attention", true},
       {"gemma3_text", "attn_logit_softcapping", 50},
       {"deepseek_v2", "norm_topk_prob", true},

@@ -102,7 +102,7 @@ TEST_CASE("architectures: checkpoints that come with the tests", "[engine][parit
   const std::string root = std::string(FATHOM_TEST_DIR) + "/engine/checkpoints/";
   const auto names = test::fixture_names(root);
   CHECK(names == std::vector<std::string>{"bloom", "bloom_residual", "gemma2", "gpt_oss", "llama4_yarn",
-                                          "minimax_window", "opt_350m", "t5_own_head"});
+                                          "minimax_window", "opt_350m", "stablelm_heads", "t5_own_head"});
   for (const std::string& name : names) {
     INFO("fixture " << name);
     const test::Fixture fixture(root + name);

@@ -10,7 +10,7 @@ DecoderConfig stablelm_from_json(const JsonObject& file) {
   decoder.config.norm = NormKind::kLayer;
   decoder.config.norm_bias = true;
   decoder.config.attention_bias = decoder.flag("use_qkv_bias", false);
-  decoder.must_be("qk_layernorm", false);
+  if (decoder.flag("qk_layernorm", false)) decoder.config.qk_norm = QkNorm::kPerHeadOwn;
   decoder.config.parallel_residual = decoder.config.shared_norm = decoder.flag("use_parallel_residual", false);
   return decoder.finish();
 }
@@ -25,7 +25,11 @@ DecoderConfig stablelm_from_gguf(const GgufFile& file) {
 }
 
 NameMap stablelm_json_names(const DecoderConfig&) {
-  return llama_style_names();
+  NameMap names = llama_style_names();
+  names.layers = with_names(names.layers,
+                            {{"attention.q_norm.weight", "self_attn.q_layernorm.norms.#.weight", Packing::kRowsApart},
+                             {"attention.k_norm.weight", "self_attn.k_layernorm.norms.#.weight", Packing::kRowsApart}});
+  return names;
 }
 
 NameMap stablelm_gguf_names(const DecoderConfig&) {
