@@ -46,9 +46,9 @@ class GgufFixture {
                                     folder_.file("model.safetensors"));
     checkpoint = checkpoint::open_checkpoint(folder_.path().string());
     const nlohmann::json expected = read_fixture_json(folder + "/expected.json");
-    ids = expected["input_ids"].get<TokenIds>();
-    if (edit == gguf_edits().end()) reference = expected["logits_last"].get<std::vector<double>>();
-    tolerance = expected["tolerance_abs"];
+    ids = expected.at("input_ids").get<TokenIds>();
+    if (edit == gguf_edits().end()) reference = expected.at("logits_last").get<std::vector<double>>();
+    tolerance = expected.at("tolerance_abs");
   }
 
   nlohmann::json config;

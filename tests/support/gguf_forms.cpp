@@ -16,7 +16,7 @@ void gemma_keys(GgufMetadata& out) {
   out.real("attn_logit_softcapping", {"attn_logit_softcapping"});
   out.real("final_logit_softcapping", {"final_logit_softcapping"});
   // No converter writes it, the loaders take it from the size; tiny models have no published size.
-  out.real("attention.scale", 1 / std::sqrt(out.config["query_pre_attn_scalar"].get<double>()));
+  out.real("attention.scale", 1 / std::sqrt(out.config.at("query_pre_attn_scalar").get<double>()));
 }
 
 void qwen2_keys(GgufMetadata& out) {
@@ -55,8 +55,8 @@ void minimax_m2_keys(GgufMetadata& out) {
 }
 
 void ministral3_keys(GgufMetadata& out) {
-  const json& rope = out.config["rope_parameters"];
-  out.real("rope.scaling.yarn_log_multiplier", rope["mscale_all_dim"].get<double>());
+  const json& rope = out.config.at("rope_parameters");
+  out.real("rope.scaling.yarn_log_multiplier", rope.at("mscale_all_dim").get<double>());
   out.real("attention.temperature_scale", rope["llama_4_scaling_beta"].get<double>());
 }
 
@@ -78,8 +78,9 @@ void deepseek_keys(GgufMetadata& out) {
   out.integer("expert_shared_count", {"n_shared_experts"});
   out.real("expert_weights_scale", {"routed_scaling_factor"});
   if (out.config.value("norm_topk_prob", false)) out.flag("expert_weights_norm", true);
-  if (out.config["model_type"] == "deepseek_v3") out.integer("expert_gating_func", 2);
-  out.real("rope.scaling.yarn_log_multiplier", 0.1 * out.config["rope_parameters"]["mscale_all_dim"].get<double>());
+  if (out.config.at("model_type") == "deepseek_v3") out.integer("expert_gating_func", 2);
+  out.real("rope.scaling.yarn_log_multiplier",
+           0.1 * out.config.at("rope_parameters").at("mscale_all_dim").get<double>());
 }
 
 void llama4_keys(GgufMetadata& out) {
@@ -91,7 +92,7 @@ void llama4_keys(GgufMetadata& out) {
 }
 
 void parallel_keys(GgufMetadata& out) {
-  out.flag("use_parallel_residual", out.config["use_parallel_residual"]);
+  out.flag("use_parallel_residual", out.config.at("use_parallel_residual"));
 }
 
 /// Some converters wrote the key for models that are not parallel.
@@ -100,9 +101,9 @@ void stablelm_keys(GgufMetadata& out) {
 }
 
 void mpt_keys(GgufMetadata& out) {
-  const json& attention = out.config["attn_config"];
-  out.real("attention.max_alibi_bias", attention["alibi_bias_max"].get<double>());
-  if (!attention["clip_qkv"].is_null()) out.real("attention.clamp_kqv", attention["clip_qkv"].get<double>());
+  const json& attention = out.config.at("attn_config");
+  out.real("attention.max_alibi_bias", attention.at("alibi_bias_max").get<double>());
+  if (!attention.at("clip_qkv").is_null()) out.real("attention.clamp_kqv", attention.at("clip_qkv").get<double>());
 }
 
 }  // namespace

@@ -165,8 +165,8 @@ class TensorCollector {
 
 /// Divisors of the frequencies, as the converter makes them for Llama 3.1.
 std::vector<float> llama3_divisors(const json& rope, std::int64_t rotary_dim) {
-  const double low = rope["low_freq_factor"], high = rope["high_freq_factor"], factor = rope["factor"];
-  const double original = rope["original_max_position_embeddings"], base = rope["rope_theta"];
+  const double low = rope.at("low_freq_factor"), high = rope.at("high_freq_factor"), factor = rope.at("factor");
+  const double original = rope.at("original_max_position_embeddings"), base = rope.at("rope_theta");
   std::vector<float> out;
   for (std::int64_t i = 0; i < rotary_dim; i += 2) {
     const double turns =
@@ -178,9 +178,9 @@ std::vector<float> llama3_divisors(const json& rope, std::int64_t rotary_dim) {
 }
 
 void longrope_keys(const json& rope, GgufBuilder& builder, GgufMetadata& out) {
-  const double original = rope["original_max_position_embeddings"];
-  const double s = rope.contains("factor") ? rope["factor"].get<double>()
-                                           : out.config["max_position_embeddings"].get<double>() / original;
+  const double original = rope.at("original_max_position_embeddings");
+  const double s = rope.contains("factor") ? rope.at("factor").get<double>()
+                                           : out.config.at("max_position_embeddings").get<double>() / original;
   out.integer("rope.scaling.original_context_length", static_cast<std::int64_t>(original));
   out.real("rope.scaling.attn_factor", std::sqrt(1 + std::log(s) / std::log(original)));
   for (const char* list : {"short", "long"}) {
@@ -190,33 +190,33 @@ void longrope_keys(const json& rope, GgufBuilder& builder, GgufMetadata& out) {
 }
 
 void yarn_keys(const json& rope, GgufMetadata& out) {
-  const double factor = rope["factor"];
+  const double factor = rope.at("factor");
   out.text("rope.scaling.type", "yarn");
   out.real("rope.scaling.factor", factor);
-  out.integer("rope.scaling.original_context_length", rope["original_max_position_embeddings"].get<std::int64_t>());
-  if (rope.contains("beta_fast")) out.real("rope.scaling.yarn_beta_fast", rope["beta_fast"].get<double>());
-  if (rope.contains("beta_slow")) out.real("rope.scaling.yarn_beta_slow", rope["beta_slow"].get<double>());
-  if (out.config["model_type"] != "llama" || !rope.contains("mscale")) return;
+  out.integer("rope.scaling.original_context_length", rope.at("original_max_position_embeddings").get<std::int64_t>());
+  if (rope.contains("beta_fast")) out.real("rope.scaling.yarn_beta_fast", rope.at("beta_fast").get<double>());
+  if (rope.contains("beta_slow")) out.real("rope.scaling.yarn_beta_slow", rope.at("beta_slow").get<double>());
+  if (out.config.at("model_type") != "llama" || !rope.contains("mscale")) return;
   // There is no key for mscale beside mscale_all_dim; the extra factor makes up for it.
   const auto m = [&](double k) { return 0.1 * k * std::log(factor) + 1; };
-  out.real("rope.scaling.attn_factor", m(rope["mscale"]) / m(rope["mscale_all_dim"]) / m(1));
+  out.real("rope.scaling.attn_factor", m(rope.at("mscale")) / m(rope.at("mscale_all_dim")) / m(1));
 }
 
 void rope_keys(const checkpoint::DecoderConfig& decoder, GgufBuilder& builder, GgufMetadata& out) {
   if (!out.config.contains("rope_parameters")) return;
-  const json& all = out.config["rope_parameters"];
-  const json& rope = all.contains("full_attention") ? all["full_attention"] : all;
-  out.real("rope.freq_base", rope["rope_theta"].get<double>());
+  const json& all = out.config.at("rope_parameters");
+  const json& rope = all.contains("full_attention") ? all.at("full_attention") : all;
+  out.real("rope.freq_base", rope.at("rope_theta").get<double>());
   if (all.contains("sliding_attention"))
-    out.real("rope.freq_base_swa", all["sliding_attention"]["rope_theta"].get<double>());
+    out.real("rope.freq_base_swa", all.at("sliding_attention").at("rope_theta").get<double>());
   std::int64_t rotary_dim = 0;
   for (const checkpoint::LayerSpec& layer : decoder.layers)
     rotary_dim = std::max(rotary_dim, layer.position.rotary_dim);
   out.integer("rope.dimension_count", rotary_dim);
-  const std::string type = rope["rope_type"];
+  const std::string type = rope.at("rope_type");
   if (type == "linear") {
     out.text("rope.scaling.type", "linear");
-    out.real("rope.scaling.factor", rope["factor"].get<double>());
+    out.real("rope.scaling.factor", rope.at("factor").get<double>());
   } else if (type == "yarn") {
     yarn_keys(rope, out);
   } else if (type == "llama3") {
@@ -224,7 +224,7 @@ void rope_keys(const checkpoint::DecoderConfig& decoder, GgufBuilder& builder, G
     builder.floats("rope_freqs.weight", {divisors.size()}, divisors);
   } else if (type == "longrope") {
     // Phi-3's converter writes the lists and no type, Llama's a type.
-    if (out.config["model_type"] == "llama") out.text("rope.scaling.type", "longrope");
+    if (out.config.at("model_type") == "llama") out.text("rope.scaling.type", "longrope");
     longrope_keys(rope, builder, out);
   }
 }
@@ -265,10 +265,10 @@ std::string gguf_architecture(std::string_view model_type) {
 namespace {
 
 GgufForm form_of(const checkpoint::Checkpoint& source, const json& config) {
-  GgufForm form = gguf_forms().at(config["model_type"].get<std::string>());
+  GgufForm form = gguf_forms().at(config.at("model_type").get<std::string>());
   // Falcon-40B's norms: the one of attention is the second.
   const bool two_norms = source.config().parallel_residual && !source.config().shared_norm;
-  if (config["model_type"] == "falcon" && two_norms)
+  if (config.at("model_type") == "falcon" && two_norms)
     form.names = {{"attention_norm", "attn_norm_2"}, {"mlp_norm", "attn_norm"}};
   return form;
 }
