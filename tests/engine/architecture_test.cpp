@@ -101,8 +101,9 @@ TEST_CASE("architectures: every tiny checkpoint gives the reference's logits and
 TEST_CASE("architectures: checkpoints that come with the tests", "[engine][parity]") {
   const std::string root = std::string(FATHOM_TEST_DIR) + "/engine/checkpoints/";
   const auto names = test::fixture_names(root);
-  CHECK(names == std::vector<std::string>{"bloom", "bloom_residual", "gemma2", "gpt_oss", "llama4_yarn",
-                                          "minimax_window", "opt_350m", "stablelm_heads", "t5_own_head"});
+  CHECK(names == std::vector<std::string>{"bloom", "bloom_residual", "gemma", "gemma2", "glm", "gpt_oss", "llama4_yarn",
+                                          "minimax_window", "olmo3", "opt_350m", "qwen2_moe", "stablelm_heads",
+                                          "t5_own_head"});
   for (const std::string& name : names) {
     INFO("fixture " << name);
     const test::Fixture fixture(root + name);

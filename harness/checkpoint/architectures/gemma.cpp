@@ -49,7 +49,6 @@ ArchitectureEntry families::gemma_entry() {
   entry.config_from_gguf = &gemma_from_gguf;
   entry.json_names = &gemma_json_names;
   entry.gguf_names = &gemma_gguf_names;
-  entry.unchecked = true;
   return entry;
 }
 

@@ -25,7 +25,6 @@ ArchitectureEntry families::glm_entry() {
   entry.summary = "Interleaved partial RoPE, biases on queries, keys and values (GLM-4-9B).";
   entry.config_from_json = &glm_from_json;
   entry.json_names = &glm_json_names;
-  entry.unchecked = true;
   return entry;
 }
 

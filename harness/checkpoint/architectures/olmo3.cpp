@@ -29,7 +29,6 @@ ArchitectureEntry families::olmo3_entry() {
   entry.summary = "OLMo 2 with sliding layers (OLMo 3).";
   entry.config_from_json = &olmo3_from_json;
   entry.json_names = &olmo3_json_names;
-  entry.unchecked = true;
   return entry;
 }
 

@@ -48,7 +48,6 @@ ArchitectureEntry families::qwen2_moe_entry() {
   entry.summary = "Qwen 2 with a mixture of experts and a gated shared one (Qwen1.5-MoE).";
   entry.config_from_json = &qwen2_moe_from_json;
   entry.json_names = &qwen2_moe_json_names;
-  entry.unchecked = true;
   return entry;
 }
 
