@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "harness/checkpoint/json_reader.h"
@@ -132,10 +133,68 @@ std::optional<text::ChatTemplate> gguf_chat_template(const GgufFile& file) {
 
 namespace {
 
-/// A special token in tokenizer_config.json: a text, or an object with its content.
+/// A special token in tokenizer_config.json: a text, or an object with its content. An empty one is none.
 std::optional<std::string> config_token(const JsonObject& config, const char* key) {
-  if (config.is_object(key)) return config.object(key)->text("content");
-  return config.is_text(key) ? config.text(key) : std::nullopt;
+  std::optional<std::string> token;
+  if (config.is_object(key)) token = config.object(key)->text("content");
+  if (config.is_text(key)) token = config.text(key);
+  return token && token->empty() ? std::nullopt : token;
+}
+
+/// Python writes a number without bounds as Infinity, which is no JSON; none of them is read here.
+std::string without_infinities(std::string_view json) {
+  std::string out;
+  bool in_text = false;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::string_view rest = json.substr(at);
+    std::size_t size = 1;
+    if (in_text) {
+      if (rest.front() == '\\') size = std::min<std::size_t>(2, rest.size());
+      in_text = rest.front() != '"';
+    } else {
+      in_text = rest.front() == '"';
+      for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+        if (!starts_with(rest, word)) continue;
+        out += "null";
+        size = 0;
+        at += word.size();
+        break;
+      }
+    }
+    out += rest.substr(0, size);
+    at += size;
+  }
+  return out;
+}
+
+JsonObject read_tokenizer_config(const std::string& path) {
+  return JsonObject::parse(without_infinities(read_text_file(path)), path, kTokenizerConfigMaxDepth);
+}
+
+/// added_tokens_decoder: objects by id.
+std::vector<text::AddedToken> config_added_tokens(const JsonObject& config) {
+  std::vector<text::AddedToken> tokens;
+  if (!config.is_object("added_tokens_decoder")) return tokens;
+  const JsonObject list = *config.object("added_tokens_decoder");
+  for (const std::string& key : list.keys()) {
+    const bool is_id = !key.empty() && key.size() <= 9 && key.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_id) list.fail(key, "is no token id");
+    if (!list.is_object(key)) list.fail(key, "is not an object");
+    const JsonObject entry = *list.object(key);
+    text::AddedToken token;
+    token.id = std::stoi(key);
+    token.content = entry.required_text("content");
+    token.special = entry.flag("special").value_or(false);
+    token.strips_left = entry.flag("lstrip").value_or(false);
+    token.strips_right = entry.flag("rstrip").value_or(false);
+    token.single_word = entry.flag("single_word").value_or(false);
+    token.normalized = entry.flag("normalized").value_or(!token.special);
+    tokens.push_back(std::move(token));
+  }
+  // Keys come sorted as texts. The order of ids decides which of two tokens has a text that both have.
+  std::sort(tokens.begin(), tokens.end(),
+            [](const text::AddedToken& a, const text::AddedToken& b) { return a.id < b.id; });
+  return tokens;
 }
 
 /// Classes that build their frame from add_bos_token and add_eos_token.
@@ -153,13 +212,13 @@ text::SpecialTokenPolicy folder_policy(const std::string& folder) {
   text::SpecialTokenPolicy policy;
   const std::string tokenizer_path = folder + "/tokenizer_config.json";
   if (std::filesystem::exists(tokenizer_path)) {
-    const JsonObject config =
-        JsonObject::parse(read_text_file(tokenizer_path), tokenizer_path, kTokenizerConfigMaxDepth);
+    const JsonObject config = read_tokenizer_config(tokenizer_path);
     policy.bos = config_token(config, "bos_token");
     policy.eos = config_token(config, "eos_token");
     policy.add_bos = config.flag("add_bos_token");
     policy.add_eos = config.flag("add_eos_token");
     policy.flags_win = flags_win(config);
+    policy.added = config_added_tokens(config);
   }
   const std::string model_path = folder + "/config.json";
   if (std::filesystem::exists(model_path)) {
@@ -207,7 +266,7 @@ std::optional<text::ChatTemplate> folder_chat_template(const std::string& folder
   if (std::filesystem::exists(jinja_path)) return text::detect_chat_template(read_text_file(jinja_path));
   const std::string config_path = folder + "/tokenizer_config.json";
   if (!std::filesystem::exists(config_path)) return std::nullopt;
-  const JsonObject config = JsonObject::parse(read_text_file(config_path), config_path, kTokenizerConfigMaxDepth);
+  const JsonObject config = read_tokenizer_config(config_path);
   // A list of named templates is not looked into: which of them a run means is not known here.
   if (!config.is_text("chat_template")) return std::nullopt;
   return text::detect_chat_template(*config.text("chat_template"));

@@ -25,6 +25,7 @@ class MergeModel : public TokenModel {
   }
 
   void encode(std::string_view word, std::vector<TokenSpan>& out) const override {
+    if (word.empty()) return;
     if (takes_whole_words_) {
       const TokenId whole = index_.find(word);
       if (whole != kNoToken) {

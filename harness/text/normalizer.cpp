@@ -26,35 +26,6 @@ void put_in_front(NormalizedText& text, const std::string& prefix) {
   text = writer.take();
 }
 
-/// Unicode's White_Space, by its code points.
-bool is_unicode_space(std::uint32_t code) {
-  return (code >= 9 && code <= 13) || code == 32 || code == 0x85 || code == 0xA0 || code == 0x1680 ||
-         (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F ||
-         code == 0x3000;
-}
-
-/// Bytes of white space at the front.
-std::size_t leading_space(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const Utf8Char c = decode_utf8(text, at);
-    if (!c.valid || !is_unicode_space(c.code)) break;
-    at += c.size_bytes;
-  }
-  return at;
-}
-
-/// Bytes up to the last character that is no white space.
-std::size_t without_trailing_space(std::string_view text) {
-  std::size_t kept = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Char c = decode_utf8(text, at);
-    at += c.size_bytes;
-    if (!c.valid || !is_unicode_space(c.code)) kept = at;
-  }
-  return kept;
-}
-
 void compose_run(const icu::Normalizer2& form, std::string_view run, TextRewriter& writer) {
   const auto failed = [](UErrorCode code) {
     FATHOM_CHECK(U_SUCCESS(code), fmt::format("ICU cannot compose a text: {}", u_errorName(code)));
@@ -103,6 +74,18 @@ NormalizerStep composition(std::string name, const icu::Normalizer2* (*get)(UErr
 }
 
 }  // namespace
+
+NormalizedText slice(const NormalizedText& text, std::size_t begin, std::size_t end) {
+  NormalizedText out{text.text.substr(begin, end - begin), {}};
+  if (text.ends.empty()) return out;
+  const std::size_t base = source_offset(text, begin);
+  for (std::size_t i = begin; i < end; ++i) out.ends.push_back(text.ends[i] - base);
+  return out;
+}
+
+std::size_t source_offset(const NormalizedText& text, std::size_t size_bytes) {
+  return size_bytes == 0 ? 0 : text.ends[size_bytes - 1];
+}
 
 bool place_holds(PrefixPlace wanted, const SegmentPlace& place) {
   switch (wanted) {
@@ -241,8 +224,12 @@ NormalizedText Normalizer::apply(std::string_view text, const SegmentPlace& plac
     out.ends.resize(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) out.ends[i] = i + 1;
   }
-  for (const NormalizerStep& step : steps_) step.apply(out, place);
+  apply(out, place);
   return out;
+}
+
+void Normalizer::apply(NormalizedText& text, const SegmentPlace& place) const {
+  for (const NormalizerStep& step : steps_) step.apply(text, place);
 }
 
 std::string Normalizer::canonical() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ struct NormalizedText {
   std::string text;
   std::vector<std::size_t> ends;  ///< for each byte of `text`: offset in the source just behind what it stands for
 };
+
+/// Bytes `begin` to `end` of a text; its origins count from where the stretch begins in the source.
+NormalizedText slice(const NormalizedText& text, std::size_t begin, std::size_t end);
+/// Offset in the source just behind the first `size_bytes` of a text that knows its origins.
+std::size_t source_offset(const NormalizedText& text, std::size_t size_bytes);
 
 /// Where a stretch of text between added tokens stands.
 struct SegmentPlace {
@@ -52,6 +58,18 @@ NormalizerStep nfkc();
 /// SentencePiece's table of replacements: a double array trie and the texts it leads to. The longest match counts.
 /// \throws DataError `WHERE: …`  for a table whose sizes do not fit together.
 NormalizerStep charsmap(std::string table, const std::string& where);
+/// The same table as Hugging Face's tokenizers read it: one user-perceived character at a time.
+NormalizerStep charsmap_by_graphemes(std::string table, const std::string& where);
+
+struct SentencePieceRules {
+  std::string charsmap;                     ///< empty = none
+  std::vector<std::string> shielded;        ///< user-defined pieces, which stay as they are
+  bool collapses_blanks = false;            ///< remove_extra_whitespaces
+  std::optional<PrefixPlace> blank_prefix;  ///< add_dummy_prefix
+  std::string blank_mark;                   ///< stands for a blank afterwards
+};
+/// All that SentencePiece does to a text. \throws DataError `WHERE: …`  as charsmap().
+NormalizerStep sentencepiece(SentencePieceRules rules, const std::string& where);
 }  // namespace normalize
 
 /// Steps in their order.
@@ -61,6 +79,8 @@ class Normalizer {
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
   enum class Origins { kForget, kKeep };
   NormalizedText apply(std::string_view text, const SegmentPlace& place, Origins origins) const;
+  /// The same for a text that other steps have changed already.
+  void apply(NormalizedText& text, const SegmentPlace& place) const;
   std::string canonical() const;
 
  private:

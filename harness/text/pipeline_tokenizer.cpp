@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -12,29 +10,13 @@
 #include "harness/core/error.h"
 #include "harness/core/hash.h"
 #include "harness/core/text_util.h"
-#include "harness/text/utf8.h"
+#include "harness/text/added_token_search.h"
 
 namespace fathom::text {
 namespace {
 
 // Longer words are rare and would only fill the cache.
 constexpr std::size_t kLongestKeptWord = 64;
-
-/// A stretch of the text: an added token, or plain text.
-struct TextSegment {
-  TokenId added;  ///< kNoToken = plain text
-  std::size_t begin, end;
-};
-
-bool is_word_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-         (byte >= 'a' && byte <= 'z');
-}
-
-bool is_blank_byte(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 class PipelineTokenizer : public Tokenizer {
  public:
@@ -62,16 +44,22 @@ class PipelineTokenizer : public Tokenizer {
     return static_cast<std::size_t>(id);
   }
   void check_ids(const std::string& where) const;
-  const AddedToken* added_at(std::string_view text, std::size_t at, SpecialTokens specials) const;
-  std::vector<TextSegment> cut(std::string_view text, SpecialTokens specials) const;
   Encoded encode_all(std::string_view text, SpecialTokens specials, Normalizer::Origins origins) const;
-  void encode_plain(std::string_view text, std::size_t begin, const SegmentPlace& place, Normalizer::Origins origins,
+  SegmentPlace behind(TokenId added) const { return {false, special_ids_.count(added) != 0}; }
+  /// What both searches need to know.
+  struct EncodeMode {
+    SpecialTokens specials;
+    Normalizer::Origins origins;
+  };
+  void append_added(TokenId id, std::size_t end, const EncodeMode& mode, Encoded& out) const;
+  void encode_plain(std::string_view text, std::size_t begin, const SegmentPlace& place, const EncodeMode& mode,
                     Encoded& out) const;
+  void encode_words(NormalizedText text, std::size_t begin, const SegmentPlace& place, Encoded& out) const;
   std::string make_fingerprint() const;
 
   PipelineParts parts_;
-  std::unordered_map<std::string_view, std::size_t> added_by_content_;  // places in parts_.added
-  std::array<std::vector<std::size_t>, 256> added_sizes_;               // of contents by first byte, longest first
+  AddedTokenSearch in_text_;
+  AddedTokenSearch in_normalized_;
   std::set<TokenId> added_ids_;
   std::set<TokenId> special_ids_;
   std::string fingerprint_;
@@ -79,16 +67,18 @@ class PipelineTokenizer : public Tokenizer {
 
 PipelineTokenizer::PipelineTokenizer(PipelineParts parts, const std::string& where) : parts_(std::move(parts)) {
   check_ids(where);
-  for (std::size_t i = 0; i < parts_.added.size(); ++i) {
-    const AddedToken& token = parts_.added[i];
-    added_ids_.insert(token.id);
-    if (token.special) special_ids_.insert(token.id);
-    if (token.content.empty() || !added_by_content_.emplace(token.content, i).second) continue;
-    added_sizes_[static_cast<unsigned char>(token.content.front())].push_back(token.content.size());
-  }
-  for (std::vector<std::size_t>& sizes : added_sizes_) {
-    std::sort(sizes.begin(), sizes.end(), std::greater<>());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  // Normalised, two tokens may be the same text; special ones come first.
+  for (const bool special : {true, false}) {
+    for (const AddedToken& token : parts_.added) {
+      if (token.special != special) continue;
+      added_ids_.insert(token.id);
+      if (special) special_ids_.insert(token.id);
+      if (token.normalized) {
+        in_normalized_.add(parts_.normalizer.apply(token.content, {}, Normalizer::Origins::kForget).text, token);
+      } else {
+        in_text_.add(token.content, token);
+      }
+    }
   }
   fingerprint_ = make_fingerprint();
 }
@@ -113,82 +103,77 @@ std::string PipelineTokenizer::make_fingerprint() const {
     hash.update(fmt::format("{}:", text.size()));
     hash.update(text);
   };
-  add("fathom/pipeline/1");
+  const bool first_version = parts_.version == 1;
+  add(fmt::format("fathom/pipeline/{}", parts_.version));
   add(parts_.canonical);
   add(parts_.normalizer.canonical());
+  if (!first_version) add(parts_.rewriter.canonical());
   add(fmt::format("{} {} {} {}", parts_.bos.value_or(kNoToken), parts_.eos.value_or(kNoToken), parts_.add_bos ? 1 : 0,
                   parts_.add_eos ? 1 : 0));
   for (const AddedToken& token : parts_.added) {
     add(token.content);
     add(fmt::format("{} {} {} {} {}", token.id, token.special ? 1 : 0, token.strips_left ? 1 : 0,
                     token.strips_right ? 1 : 0, token.single_word ? 1 : 0));
+    if (!first_version) add(token.normalized ? "normalized" : "as it stands");
   }
   add("texts");
   for (const std::string& text : parts_.texts) add(text);
   return to_hex(hash.digest());
 }
 
-const AddedToken* PipelineTokenizer::added_at(std::string_view text, std::size_t at, SpecialTokens specials) const {
-  for (const std::size_t size : added_sizes_[static_cast<unsigned char>(text[at])]) {
-    if (size > text.size() - at) continue;
-    const auto found = added_by_content_.find(text.substr(at, size));
-    if (found == added_by_content_.end()) continue;
-    const AddedToken& token = parts_.added[found->second];
-    if (token.special && specials == SpecialTokens::kPlainText) continue;
-    const std::size_t end = at + size;
-    if (token.single_word &&
-        ((at > 0 && is_word_byte(text[at - 1])) || (end < text.size() && is_word_byte(text[end])))) {
-      continue;
-    }
-    return &token;
-  }
-  return nullptr;
-}
-
-std::vector<TextSegment> PipelineTokenizer::cut(std::string_view text, SpecialTokens specials) const {
-  std::vector<TextSegment> segments;
-  std::size_t plain = 0;  // where plain text begins that no segment holds yet
-  for (std::size_t at = 0; at < text.size();) {
-    const AddedToken* token = added_at(text, at, specials);
-    if (token == nullptr) {
-      ++at;
-      continue;
-    }
-    std::size_t begin = at;
-    std::size_t end = at + token->content.size();
-    while (token->strips_left && begin > plain && is_blank_byte(text[begin - 1])) --begin;
-    while (token->strips_right && end < text.size() && is_blank_byte(text[end])) ++end;
-    if (begin > plain) segments.push_back({kNoToken, plain, begin});
-    segments.push_back({token->id, begin, end});
-    plain = at = end;
-  }
-  if (plain < text.size()) segments.push_back({kNoToken, plain, text.size()});
-  return segments;
+void PipelineTokenizer::append_added(TokenId id, std::size_t end, const EncodeMode& mode, Encoded& out) const {
+  out.ids.push_back(id);
+  if (mode.origins == Normalizer::Origins::kForget) return;
+  // A token that stands in white space which the one before it took ends where that one ends.
+  out.ends.push_back(out.ends.empty() ? end : std::max(end, out.ends.back()));
 }
 
 PipelineTokenizer::Encoded PipelineTokenizer::encode_all(std::string_view text, SpecialTokens specials,
                                                          Normalizer::Origins origins) const {
   Encoded out;
   SegmentPlace place;
-  for (const TextSegment& segment : cut(text, specials)) {
+  const EncodeMode mode{specials, origins};
+  for (const TextSegment& segment : in_text_.cut(text, specials)) {
     if (segment.added != kNoToken) {
-      out.ids.push_back(segment.added);
-      if (origins == Normalizer::Origins::kKeep) out.ends.push_back(segment.end);
-      place = {false, special_ids_.count(segment.added) != 0};
+      append_added(segment.added, segment.end, mode, out);
+      place = behind(segment.added);
       continue;
     }
-    encode_plain(text.substr(segment.begin, segment.end - segment.begin), segment.begin, place, origins, out);
+    encode_plain(text.substr(segment.begin, segment.end - segment.begin), segment.begin, place, mode, out);
     place = {false, false};
   }
   return out;
 }
 
 void PipelineTokenizer::encode_plain(std::string_view text, std::size_t begin, const SegmentPlace& place,
-                                     Normalizer::Origins origins, Encoded& out) const {
-  const NormalizedText normalized = parts_.normalizer.apply(text, place, origins);
+                                     const EncodeMode& mode, Encoded& out) const {
+  NormalizedText normalized = parts_.normalizer.apply(text, place, mode.origins);
+  if (in_normalized_.empty()) {
+    encode_words(std::move(normalized), begin, place, out);
+    return;
+  }
+  const auto origin = [&](std::size_t at) {
+    return mode.origins == Normalizer::Origins::kKeep ? begin + source_offset(normalized, at) : 0;
+  };
+  SegmentPlace here = place;
+  for (const TextSegment& segment : in_normalized_.cut(normalized.text, mode.specials)) {
+    if (segment.added != kNoToken) {
+      append_added(segment.added, origin(segment.end), mode, out);
+      here = behind(segment.added);
+      continue;
+    }
+    encode_words(slice(normalized, segment.begin, segment.end), origin(segment.begin), here, out);
+    here = {false, false};
+  }
+}
+
+void PipelineTokenizer::encode_words(NormalizedText text, std::size_t begin, const SegmentPlace& place,
+                                     Encoded& out) const {
+  const bool keeps_origins = !text.ends.empty();
+  parts_.rewriter.apply(text, place);
   std::vector<TokenSpan> spans;
   std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>> known;  // words by their place in spans
-  for (const std::string_view word : parts_.pretokenizer.split(normalized.text)) {
+  for (const std::string_view word : parts_.pretokenizer.split(text.text)) {
     const std::size_t first = spans.size();
     const bool keep = word.size() <= kLongestKeptWord;
     const auto found = keep ? known.find(word) : known.end();
@@ -201,11 +186,12 @@ void PipelineTokenizer::encode_plain(std::string_view text, std::size_t begin, c
         spans.push_back(span);
       }
     }
-    if (origins == Normalizer::Origins::kForget) continue;
-    auto at = static_cast<std::size_t>(word.data() - normalized.text.data());
+    if (!keeps_origins) continue;
+    auto at = static_cast<std::size_t>(word.data() - text.text.data());
     for (std::size_t i = first; i < spans.size(); ++i) {
       at += spans[i].size_bytes;
-      out.ends.push_back(begin + (at == 0 ? 0 : normalized.ends[at - 1]));
+      const std::size_t end = begin + source_offset(text, at);
+      out.ends.push_back(out.ends.empty() ? end : std::max(end, out.ends.back()));
     }
   }
   for (const TokenSpan& span : spans) out.ids.push_back(span.id);
@@ -235,7 +221,7 @@ std::string PipelineTokenizer::decode(const TokenIds& ids) const {
                       place_holds(*parts_.blank_prefix, place);
     text += drop ? piece.substr(1) : piece;
     begins_segment = added;
-    place = {false, special_ids_.count(id) != 0};
+    place = behind(id);
   }
   return text;
 }

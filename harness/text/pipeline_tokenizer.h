@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/text/added_token.h"
 #include "harness/text/normalizer.h"
 #include "harness/text/pretokenizer.h"
 #include "harness/text/token_model.h"
@@ -14,19 +15,10 @@
 
 namespace fathom::text {
 
-/// A token that is looked for in the text itself.
-struct AddedToken {
-  TokenId id = 0;
-  std::string content;
-  bool special = false;      ///< left as plain text with SpecialTokens::kPlainText
-  bool strips_left = false;  ///< takes the white space in front of it
-  bool strips_right = false;
-  bool single_word = false;  ///< only where no letter, digit or "_" stands beside it
-};
-
 struct PipelineParts {
   std::vector<AddedToken> added;
   Normalizer normalizer;
+  Normalizer rewriter;  ///< what pre-tokenizers change, behind the search for tokens in normalised text
   Pretokenizer pretokenizer;
   std::unique_ptr<TokenModel> model;
   std::vector<std::string> texts;  ///< by id: the bytes a token stands for
@@ -36,6 +28,9 @@ struct PipelineParts {
   bool add_bos = false;
   bool add_eos = false;
   std::string canonical;  ///< text of everything that the parts above do not say, for the fingerprint
+  /// Of the rules by which ids come from the parts: results stored under another version are not taken over. 1 stands
+  /// for vocabularies whose ids were never found to differ from the reference's.
+  int version = 2;
 };
 
 /// \param where  names the file in messages.

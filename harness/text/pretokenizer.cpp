@@ -12,6 +12,7 @@
 
 #include "harness/core/error.h"
 #include "harness/core/text_util.h"
+#include "harness/text/oniguruma_pattern.h"
 #include "harness/text/utf8.h"
 
 namespace fathom::text {
@@ -108,16 +109,29 @@ std::string pcre_message(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
+pcre2_compile_context* newline_context() {
+  static const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context = [] {
+    std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> made(
+        pcre2_compile_context_create(nullptr), &pcre2_compile_context_free);
+    FATHOM_CHECK(made != nullptr, "PCRE2 has no memory for a compile context");
+    pcre2_set_newline(made.get(), PCRE2_NEWLINE_LF);  // the library's own default is its builder's choice
+    return made;
+  }();
+  return context.get();
+}
+
 PatternPtr compile_pattern(const SplitStep& step, const std::string& where) {
-  const std::string& pattern = step.pattern;
+  const std::string pattern = pcre2_of_oniguruma(step.pattern, where);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  PatternPtr code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                step.bytes ? 0U : PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr),
+  const std::uint32_t options = PCRE2_MULTILINE | (step.bytes ? 0U : PCRE2_UTF | PCRE2_UCP);
+  PatternPtr code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &offset,
+                                newline_context()),
                   &pcre2_code_free);
   if (code == nullptr) {
-    throw DataError(
-        fmt::format("{}: pre-tokenizer pattern '{}': {} at byte {}", where, pattern, pcre_message(error), offset));
+    const std::string as = pattern == step.pattern ? "" : fmt::format(" of '{}'", pattern);
+    throw DataError(fmt::format("{}: pre-tokenizer pattern '{}': {} at byte {}{}", where, step.pattern,
+                                pcre_message(error), offset, as));
   }
   // Without JIT support the interpreter does the same work, slower.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
@@ -130,54 +144,66 @@ struct SplitPart {
   bool is_match;
 };
 
-/// Bounds the work on one match: patterns come from files, and some take time exponential in the text.
-pcre2_match_context* bounded_work() {
-  static const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context = [] {
-    constexpr std::uint32_t kMostSteps = 2'000'000;
-    std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> made(pcre2_match_context_create(nullptr),
-                                                                                   &pcre2_match_context_free);
-    FATHOM_CHECK(made != nullptr, "PCRE2 has no memory for a match context");
-    pcre2_set_match_limit(made.get(), kMostSteps);
-    return made;
-  }();
-  return context.get();
+using WorkLimitPtr = std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>;
+
+/// Bounds the work on one match: patterns come from files, and some take time exponential in the text. The bound grows
+/// with the text, for one match may have to look at all of it.
+WorkLimitPtr bounded_work(std::size_t text_bytes) {
+  constexpr std::uint64_t kLeastSteps = 2'000'000;
+  constexpr std::uint64_t kStepsPerByte = 16;
+  WorkLimitPtr limit(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
+  FATHOM_CHECK(limit != nullptr, "PCRE2 has no memory for a match context");
+  const std::uint64_t steps = std::max(kLeastSteps, kStepsPerByte * text_bytes);
+  pcre2_set_match_limit(limit.get(), static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, UINT32_MAX)));
+  return limit;
 }
 
-/// Where the next match begins and ends; nothing if there is none. Matches of nothing are passed over.
-bool find_match(const pcre2_code* code, pcre2_match_data* match, std::string_view text, std::size_t at,
+/// What PCRE2 needs beside the pattern.
+struct MatchState {
+  pcre2_match_data* data;
+  pcre2_match_context* limit;
+};
+
+/// Where the next match begins and ends; nothing if there is none.
+bool find_match(const pcre2_code* code, const MatchState& state, std::string_view text, std::size_t at,
                 std::size_t& begin, std::size_t& end) {
   const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  while (at < text.size()) {
-    int found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, bounded_work());
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, bounded_work());
-    }
-    if (found == PCRE2_ERROR_NOMATCH) return false;
-    if (found < 0) {
-      throw DataError(
-          fmt::format("a pre-tokenizer pattern fails on a text of {} bytes: {}", text.size(), pcre_message(found)));
-    }
-    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match);
-    begin = bounds[0];
-    end = bounds[1];
-    if (end > begin && begin >= at) return true;
-    at = std::max(at, end) + 1;  // \K and look-behind can give odd bounds
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
+  int found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, state.data, state.limit);
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
+    found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, state.data, state.limit);
   }
-  return false;
+  if (found == PCRE2_ERROR_NOMATCH) return false;
+  if (found < 0) {
+    throw DataError(
+        fmt::format("a pre-tokenizer pattern fails on a text of {} bytes: {}", text.size(), pcre_message(found)));
+  }
+  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(state.data);
+  begin = bounds[0];
+  end = bounds[1];
+  return true;
 }
 
-std::vector<SplitPart> find_parts(const CompiledSplit& split, pcre2_match_data* match, std::string_view text) {
+/// A match of nothing cuts as well, unless it stands where the match before it ends.
+std::vector<SplitPart> find_parts(const CompiledSplit& split, const MatchState& state, std::string_view text) {
   std::vector<SplitPart> parts;
+  std::size_t done = 0;  // where the part begins that is not listed yet
   std::size_t at = 0;
   std::size_t begin = 0;
   std::size_t end = 0;
-  while (find_match(split.code.get(), match, text, at, begin, end)) {
-    if (begin > at) parts.push_back({text.substr(at, begin - at), split.invert});
+  bool after_match = false;
+  while (at < text.size() && find_match(split.code.get(), state, text, at, begin, end)) {
+    const bool odd = begin < at || end < begin;  // \K and look-behind can give such bounds
+    if (odd || (begin == end && after_match && end == done)) {
+      at = std::max(at, odd ? end : at) + 1;
+      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
+      continue;
+    }
+    if (begin > done) parts.push_back({text.substr(done, begin - done), split.invert});
     parts.push_back({text.substr(begin, end - begin), !split.invert});
-    at = end;
+    done = at = end;
+    after_match = true;
   }
-  if (at < text.size()) parts.push_back({text.substr(at), split.invert});
+  if (done < text.size()) parts.push_back({text.substr(done), split.invert});
   return parts;
 }
 
@@ -219,9 +245,9 @@ void append_contiguous(const std::vector<SplitPart>& parts, std::vector<std::str
   }
 }
 
-void apply_split(const CompiledSplit& split, pcre2_match_data* match, std::string_view text,
+void apply_split(const CompiledSplit& split, const MatchState& state, std::string_view text,
                  std::vector<std::string_view>& out) {
-  const std::vector<SplitPart> parts = find_parts(split, match, text);
+  const std::vector<SplitPart> parts = find_parts(split, state, text);
   switch (split.behavior) {
     case SplitBehavior::kIsolated:
       for (const SplitPart& part : parts) out.push_back(part.text);
@@ -292,12 +318,15 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
       words.push_back(run.text);
       continue;
     }
+    const WorkLimitPtr limit = bounded_work(run.text.size());
     std::vector<std::string_view> pieces{run.text};
     for (const CompiledSplit& split : impl_->splits) {
       const MatchPtr match(pcre2_match_data_create_from_pattern(split.code.get(), nullptr), &pcre2_match_data_free);
       FATHOM_CHECK(match != nullptr, "PCRE2 has no memory for a match");
       std::vector<std::string_view> parts;
-      for (const std::string_view piece : pieces) apply_split(split, match.get(), piece, parts);
+      for (const std::string_view piece : pieces) apply_split(split, {match.get(), limit.get()}, piece, parts);
+      parts.erase(std::remove_if(parts.begin(), parts.end(), [](std::string_view part) { return part.empty(); }),
+                  parts.end());
       pieces = std::move(parts);
     }
     words.insert(words.end(), pieces.begin(), pieces.end());

@@ -11,7 +11,7 @@ namespace fathom::text {
 /// What becomes of the matches of a pattern, by the names of tokenizer.json.
 enum class SplitBehavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-/// Cuts a text by a regular expression with Unicode classes.
+/// Cuts a text by a regular expression with Unicode classes, in Oniguruma's syntax.
 struct SplitStep {
   std::string pattern;
   SplitBehavior behavior = SplitBehavior::kIsolated;
@@ -33,8 +33,8 @@ class Pretokenizer {
   Pretokenizer(Pretokenizer&&) noexcept;
   Pretokenizer& operator=(Pretokenizer&&) noexcept;
 
-  /// The words in order; together they are the text, less what a step removes. A byte that is not UTF-8 is a word of
-  /// its own. \throws DataError  if a pattern needs too much work on this text.
+  /// The words in order, none empty; together they are the text, less what a step removes. A byte that is not UTF-8 is
+  /// a word of its own. \throws DataError  if a pattern needs too much work on this text.
   std::vector<std::string_view> split(std::string_view text) const;
   /// True if a word that is a token itself is taken whole, whatever the merges would make of it.
   bool takes_whole_words() const;

@@ -83,7 +83,7 @@ class ScoreModel : public TokenModel {
       const TokenId id = index_.find(both);
       if (id == kNoToken) return std::nullopt;
       if (is_unused(id)) left_sizes.emplace(both, left.size_bytes);
-      return MergeChoice{-static_cast<double>(scores_[static_cast<std::size_t>(id)]), id};
+      return MergeChoice{-scores_[static_cast<std::size_t>(id)], id};
     });
     for (std::size_t i = 0; i != kNoSymbol; i = symbols[i].next) {
       append_piece(word.substr(symbols[i].begin, symbols[i].size_bytes), left_sizes, first, out);
@@ -108,7 +108,7 @@ class ScoreModel : public TokenModel {
   }
 
   PieceIndex index_;
-  std::vector<float> scores_;
+  std::vector<double> scores_;
   std::vector<bool> unused_;
   FallbackTokens fallback_;
   std::unordered_set<char> before_blank_;

@@ -49,8 +49,10 @@ SortedPieces sort_pieces(const SentencePieceVocabulary& vocabulary, const std::s
   SortedPieces out;
   const std::size_t n = vocabulary.pieces.size();
   out.model.pieces.resize(n);
-  out.model.scores = vocabulary.scores;
+  out.model.scores.assign(vocabulary.scores.begin(), vocabulary.scores.end());
+  out.model.sums = vocabulary.finds_user_pieces_late ? ScoreSums::kFloat : ScoreSums::kDouble;
   out.model.unused.resize(n, false);
+  out.model.user_defined.resize(n, false);
   for (std::size_t i = 0; i < n; ++i) {
     const auto id = static_cast<TokenId>(i);
     const std::string& piece = vocabulary.pieces[i];
@@ -58,13 +60,16 @@ SortedPieces sort_pieces(const SentencePieceVocabulary& vocabulary, const std::s
     switch (vocabulary.types[i]) {
       case kControl:
         out.texts.back() = piece;
-        out.added.push_back({id, piece, true, false, false, false});
+        out.added.push_back({id, piece, true, false, false, false, false});
         break;
       case kUserDefined:
-        if (vocabulary.finds_user_pieces_late && !piece.empty()) {
+        if (vocabulary.finds_user_pieces_late && vocabulary.kind == SentencePieceVocabulary::Kind::kUnigram) {
+          out.model.user_defined[i] = true;
+          out.model.pieces[i] = piece;
+        } else if (vocabulary.finds_user_pieces_late && !piece.empty()) {
           out.frozen.emplace_back(piece, id);
         } else {
-          out.added.push_back({id, out.texts.back(), false, false, false, false});
+          out.added.push_back({id, out.texts.back(), false, false, false, false, false});
         }
         break;
       case kByte: {
@@ -86,6 +91,14 @@ SortedPieces sort_pieces(const SentencePieceVocabulary& vocabulary, const std::s
 }
 
 Normalizer make_normalizer(const SentencePieceVocabulary& vocabulary, const std::string& where) {
+  if (vocabulary.finds_user_pieces_late) {
+    normalize::SentencePieceRules rules{
+        vocabulary.charsmap, {}, vocabulary.collapses_blanks, vocabulary.blank_prefix, std::string(kBlankMark)};
+    for (std::size_t i = 0; i < vocabulary.pieces.size(); ++i) {
+      if (vocabulary.types[i] == kUserDefined) rules.shielded.push_back(vocabulary.pieces[i]);
+    }
+    return Normalizer({normalize::sentencepiece(std::move(rules), where)});
+  }
   std::vector<NormalizerStep> steps;
   if (!vocabulary.charsmap.empty()) steps.push_back(normalize::charsmap(vocabulary.charsmap, where));
   if (vocabulary.collapses_blanks) steps.push_back(normalize::collapse_blanks());
@@ -116,6 +129,7 @@ std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const SentencePieceVocab
   auto model = bpe ? make_score_model(std::move(sorted.model)) : make_unigram_model(std::move(sorted.model));
   PipelineParts parts{std::move(sorted.added),
                       make_normalizer(vocabulary, where),
+                      Normalizer(),
                       Pretokenizer(std::vector<SplitStep>(), where),
                       make_frozen_model(sorted.frozen, std::move(model)),
                       std::move(sorted.texts),
@@ -124,7 +138,8 @@ std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const SentencePieceVocab
                       vocabulary.eos,
                       vocabulary.add_bos,
                       vocabulary.add_eos,
-                      canonical_vocabulary(vocabulary)};
+                      canonical_vocabulary(vocabulary),
+                      bpe && !vocabulary.finds_user_pieces_late ? 1 : 2};
   return make_pipeline_tokenizer(std::move(parts), where);
 }
 

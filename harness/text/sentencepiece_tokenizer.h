@@ -23,7 +23,8 @@ struct SentencePieceVocabulary {
   std::string charsmap;                     ///< table of replacements; empty = none
   bool collapses_blanks = false;            ///< remove_extra_whitespaces
   std::optional<PrefixPlace> blank_prefix;  ///< add_dummy_prefix
-  /// User-defined pieces are found in normalised text (the library), not cut out of the text first (llama.cpp).
+  /// User-defined pieces are found in normalised text (the library), not cut out of the text first (llama.cpp). Goes
+  /// with the library's way to normalise and to add scores.
   bool finds_user_pieces_late = false;
   std::optional<TokenId> unknown, bos, eos;
   bool add_bos = false;

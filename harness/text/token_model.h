@@ -25,7 +25,7 @@ struct TokenSpan {
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
-  /// Appends the tokens of a word, which is not empty. \throws DataError  for a byte the vocabulary cannot express.
+  /// Appends the tokens of a word; none for an empty one. \throws DataError  for a byte the vocabulary cannot express.
   virtual void encode(std::string_view word, std::vector<TokenSpan>& out) const = 0;
 };
 
@@ -73,10 +73,18 @@ struct MergeVocabulary {
 /// Byte-pair encoding by ranks.
 std::unique_ptr<TokenModel> make_merge_model(MergeVocabulary vocabulary);
 
+/// How a unigram model adds scores: near ties fall as they do in the library that a file was made for.
+enum class ScoreSums {
+  kFloat,  ///< SentencePiece
+  kDouble  ///< Hugging Face's tokenizers, llama.cpp
+};
+
 struct ScoredVocabulary {
   std::vector<std::string> pieces;  ///< by id, as normalised text spells them; empty for special and byte tokens
-  std::vector<float> scores;
-  std::vector<bool> unused;  ///< pieces that may be merged through, but are no tokens; empty = none
+  std::vector<double> scores;
+  ScoreSums sums = ScoreSums::kFloat;
+  std::vector<bool> unused;        ///< pieces that may be merged through, but are no tokens; empty = none
+  std::vector<bool> user_defined;  ///< pieces that get a score above nearly all others (unigram only); empty = none
   FallbackTokens fallback;
 };
 /// SentencePiece's BPE: of all neighbours whose text is a piece, the one with the best score is merged first.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "harness/core/error.h"
@@ -40,6 +41,7 @@ class TokenizerJsonReader {
   std::unique_ptr<Tokenizer> read() {
     if (!model_.is_object()) fail("model is no object");
     steps_ = read_tokenizer_steps(part("normalizer"), part("pre_tokenizer"), where_);
+    read_ids();
     read_added();
     const std::string type = model_.contains("type")     ? model_.at("type").get<std::string>()
                              : model_.contains("merges") ? "BPE"
@@ -54,6 +56,7 @@ class TokenizerJsonReader {
     }
     PipelineParts parts{std::move(added_),
                         Normalizer(std::move(steps_.normalizer)),
+                        Normalizer(std::move(steps_.rewriting)),
                         Pretokenizer(steps_.splits, where_),
                         std::move(model),
                         std::move(texts_),
@@ -85,28 +88,65 @@ class TokenizerJsonReader {
            model_.at(key) == 0.0;
   }
 
+  std::size_t n_listed_added() const {
+    return root_.value("added_tokens", Json::array()).size() + policy_.added.size();
+  }
+
   TokenId checked_id(const Json& value, const std::string& what) const {
-    const auto most = static_cast<std::int64_t>(2 * root_.value("added_tokens", Json::array()).size() +
-                                                2 * model_.at("vocab").size()) +
-                      kTokenizerMostHoles;
+    const auto most =
+        static_cast<std::int64_t>(2 * n_listed_added() + 2 * model_.at("vocab").size()) + kTokenizerMostHoles;
     if (!value.is_number_integer() || value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > most) {
       fail(fmt::format("{} has id {}; allowed are 0 to {}", what, value.dump(), most));
     }
     return static_cast<TokenId>(value.get<std::int64_t>());
   }
 
-  void read_added() {
-    if (!root_.contains("added_tokens") || root_.at("added_tokens").is_null()) return;
-    for (const Json& json : root_.at("added_tokens")) {
-      AddedToken token;
-      token.content = json.at("content").get<std::string>();
-      token.id = checked_id(json.at("id"), fmt::format("added token '{}'", token.content));
-      token.special = json.value("special", false);
-      token.strips_left = json.value("lstrip", false);
-      token.strips_right = json.value("rstrip", false);
-      token.single_word = json.value("single_word", false);
-      added_.push_back(std::move(token));
+  /// Ids of the model's own pieces.
+  void read_ids() {
+    const Json& vocabulary = model_.at("vocab");
+    if (vocabulary.is_object()) {
+      for (const auto& [piece, value] : vocabulary.items()) {
+        ids_.emplace(piece, checked_id(value, fmt::format("token '{}'", piece)));
+      }
+      return;
     }
+    TokenId id = 0;
+    for (const Json& entry : vocabulary) ids_.insert_or_assign(entry.at(0).get<std::string>(), id++);
+  }
+
+  void read_added() {
+    if (root_.contains("added_tokens") && !root_.at("added_tokens").is_null()) {
+      for (const Json& json : root_.at("added_tokens")) add_token(listed_token(json));
+    }
+    for (const AddedToken& token : policy_.added) {
+      checked_id(token.id, fmt::format("added token '{}'", token.content));
+      add_token(token);
+    }
+  }
+
+  AddedToken listed_token(const Json& json) const {
+    AddedToken token;
+    token.content = json.at("content").get<std::string>();
+    token.id = checked_id(json.at("id"), fmt::format("added token '{}'", token.content));
+    token.special = json.value("special", false);
+    token.strips_left = json.value("lstrip", false);
+    token.strips_right = json.value("rstrip", false);
+    token.single_word = json.value("single_word", false);
+    token.normalized = json.value("normalized", !token.special);
+    return token;
+  }
+
+  /// The model's own id of a text counts, then the one it has already.
+  void add_token(AddedToken token) {
+    const auto own = ids_.find(token.content);
+    if (own != ids_.end()) token.id = own->second;
+    for (AddedToken& known : added_) {
+      if (known.content != token.content) continue;
+      token.id = known.id;
+      known = std::move(token);
+      return;
+    }
+    added_.push_back(std::move(token));
   }
 
   /// Makes room for an id in both lists.
@@ -150,19 +190,16 @@ class TokenizerJsonReader {
     refuse_unless("continuing_subword_prefix", is_unset("continuing_subword_prefix"));
     refuse_unless("end_of_word_suffix", is_unset("end_of_word_suffix"));
     MergeVocabulary vocabulary;
-    std::unordered_map<std::string, TokenId> ids;
-    for (const auto& [piece, value] : model_.at("vocab").items()) {
-      const TokenId id = checked_id(value, fmt::format("token '{}'", piece));
+    for (const auto& [piece, id] : ids_) {
       grow(vocabulary.pieces, id);
       vocabulary.pieces[static_cast<std::size_t>(id)] = spelling_of(piece, id);
-      ids.emplace(piece, id);
     }
     add_texts_of_added(vocabulary.pieces);
-    read_merges(ids, vocabulary.merges);
+    read_merges(vocabulary.merges);
     if (model_.value("byte_fallback", false)) set_byte_tokens(vocabulary.pieces, vocabulary.fallback);
     if (!is_unset("unk_token")) {
-      const auto unknown = ids.find(model_.at("unk_token").get<std::string>());
-      if (unknown != ids.end()) vocabulary.fallback.unknown = unknown->second;
+      const auto unknown = ids_.find(model_.at("unk_token").get<std::string>());
+      if (unknown != ids_.end()) vocabulary.fallback.unknown = unknown->second;
     }
     vocabulary.fallback.fuses_unknown = model_.value("fuse_unk", false);
     vocabulary.symbols_are_bytes = steps_.byte_level;
@@ -170,12 +207,13 @@ class TokenizerJsonReader {
     return make_merge_model(std::move(vocabulary));
   }
 
-  void read_merges(const std::unordered_map<std::string, TokenId>& ids, std::vector<TokenMerge>& merges) const {
+  void read_merges(std::vector<TokenMerge>& merges) const {
     for (const Json& json : model_.at("merges")) {
       std::string left;
       std::string right;
       if (json.is_string()) {
         const auto text = json.get<std::string>();
+        if (starts_with(text, "#version")) continue;  // the first line of a merges.txt
         const auto blank = text.find(' ');
         if (blank == std::string::npos) fail(fmt::format("merge '{}' is not two pieces with a blank between", text));
         left = text.substr(0, blank);
@@ -187,8 +225,8 @@ class TokenizerJsonReader {
         fail(fmt::format("merge {} is neither a text nor a pair", merges.size()));
       }
       const auto id_of = [&](const std::string& piece) {
-        const auto found = ids.find(piece);
-        if (found == ids.end()) {
+        const auto found = ids_.find(piece);
+        if (found == ids_.end()) {
           fail(fmt::format("merge {} '{} {}' names '{}', which is no token", merges.size(), left, right, piece));
         }
         return found->second;
@@ -200,6 +238,7 @@ class TokenizerJsonReader {
   std::unique_ptr<TokenModel> read_unigram() {
     if (steps_.byte_level) fail("a Unigram model behind ByteLevel is not supported");
     ScoredVocabulary vocabulary;
+    vocabulary.sums = ScoreSums::kDouble;
     for (const Json& entry : model_.at("vocab")) {
       const auto id = static_cast<TokenId>(vocabulary.pieces.size());
       const auto piece = entry.at(0).get<std::string>();
@@ -207,19 +246,14 @@ class TokenizerJsonReader {
       if (!std::isfinite(score)) fail(fmt::format("token '{}' has a score that is no number", piece));
       grow(vocabulary.pieces, id);
       vocabulary.pieces.back() = spelling_of(piece, id);
-      vocabulary.scores.push_back(static_cast<float>(score));
+      vocabulary.scores.push_back(score);
     }
-    if (model_.value("byte_fallback", false)) {
-      set_byte_tokens(vocabulary.pieces, vocabulary.fallback);
-      for (const TokenId id : vocabulary.fallback.bytes) {
-        if (id != kNoToken) vocabulary.pieces[static_cast<std::size_t>(id)].clear();
-      }
-    }
+    // Unlike SentencePiece's, these tokens are found in the text by their spelling too.
+    if (model_.value("byte_fallback", false)) set_byte_tokens(vocabulary.pieces, vocabulary.fallback);
     if (!is_unset("unk_id") || (model_.contains("unk_id") && model_.at("unk_id") == 0)) {
       const TokenId unknown = checked_id(model_.at("unk_id"), "the unknown token");
       if (static_cast<std::size_t>(unknown) >= vocabulary.pieces.size()) fail("model.unk_id is outside the vocabulary");
       vocabulary.fallback.unknown = unknown;
-      vocabulary.pieces[static_cast<std::size_t>(unknown)].clear();
     }
     add_texts_of_added(vocabulary.pieces);
     vocabulary.scores.resize(vocabulary.pieces.size());
@@ -233,12 +267,18 @@ class TokenizerJsonReader {
     return std::nullopt;
   }
 
-  std::optional<TokenId> named(const PipelineParts& parts, const std::optional<std::string>& text,
-                               std::optional<TokenId> id, const char* what) const {
+  std::optional<TokenId> named(PipelineParts& parts, const std::optional<std::string>& text, std::optional<TokenId> id,
+                               const char* what) const {
     if (!text) return id;
     const auto found = id_of_added(parts.added, *text);
-    if (!found) fail(fmt::format("the {} token '{}' is not among the added tokens", what, *text));
-    return found;
+    if (found) return found;
+    const auto own = ids_.find(*text);
+    if (own == ids_.end()) {
+      fail(fmt::format("the {} token '{}' is neither among the added tokens nor in the vocabulary", what, *text));
+    }
+    // Named, a piece of the model's own is looked for in the text like the others.
+    parts.added.push_back({own->second, *text, true, false, false, false, false});
+    return own->second;
   }
 
   void set_frame(PipelineParts& parts) const {
@@ -257,6 +297,7 @@ class TokenizerJsonReader {
   const SpecialTokenPolicy& policy_;
   const std::string& where_;
   TokenizerSteps steps_;
+  std::unordered_map<std::string, TokenId> ids_;
   std::vector<AddedToken> added_;
   std::vector<std::string> texts_;
 };

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "harness/text/added_token.h"
 #include "harness/text/tokenizer.h"
 
 namespace fathom::text {
@@ -15,6 +17,8 @@ struct SpecialTokenPolicy {
   std::optional<std::string> bos, eos;
   std::optional<TokenId> bos_id, eos_id;
   std::optional<bool> add_bos, add_eos;
+  /// Come after those of tokenizer.json, and where the texts are equal instead of them.
+  std::vector<AddedToken> added;
   /// The class of tokenizer builds its frame from add_bos and add_eos, whatever the post-processor says (Llama, Gemma).
   bool flags_win = false;
 };

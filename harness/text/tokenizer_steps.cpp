@@ -74,7 +74,7 @@ class StepReader {
     } else if (type == "Precompiled") {
       const auto table = base64_bytes(json.at("precompiled_charsmap").get<std::string>());
       if (!table) fail("normalizer Precompiled: its table is not base64");
-      if (!table->empty()) steps_.normalizer.push_back(normalize::charsmap(*table, where_));
+      if (!table->empty()) steps_.normalizer.push_back(normalize::charsmap_by_graphemes(*table, where_));
     } else {
       fail(
           fmt::format("normalizer '{}' is not supported; supported: NFC, NFKC, Strip, Prepend, Replace, Precompiled, "
@@ -167,7 +167,7 @@ class StepReader {
     if (steps_.byte_level) fail("pre_tokenizer ByteLevel stands twice");
     if (json.value("add_prefix_space", true)) {
       if (!steps_.splits.empty()) fail("pre_tokenizer ByteLevel: add_prefix_space behind another split");
-      steps_.normalizer.push_back(normalize::prepend_unless_there(" ", PrefixPlace::kEverySegment));
+      steps_.rewriting.push_back(normalize::prepend_unless_there(" ", PrefixPlace::kEverySegment));
       steps_.blank_prefix = PrefixPlace::kEverySegment;
     }
     if (json.value("use_regex", true)) add_split(kGpt2Words, SplitBehavior::kIsolated, false);
@@ -201,15 +201,15 @@ class StepReader {
       // Every word gets its own mark: the same as one mark for each stretch of white space.
       if (scheme != "always") fail("pre_tokenizer Metaspace behind WhitespaceSplit: only prepend_scheme always");
       steps_.splits.clear();
-      steps_.normalizer.push_back(normalize::collapse_space());
-      steps_.normalizer.push_back(normalize::replace(" " + mark, mark));  // a word that has one gets no other
+      steps_.rewriting.push_back(normalize::collapse_space());
+      steps_.rewriting.push_back(normalize::replace(" " + mark, mark));  // a word that has one gets no other
     } else if (!steps_.splits.empty()) {
       fail("pre_tokenizer Metaspace behind another split is not supported");
     }
-    steps_.normalizer.push_back(normalize::replace(" ", mark));
+    steps_.rewriting.push_back(normalize::replace(" ", mark));
     if (scheme != "never") {
       steps_.blank_prefix = scheme == "always" ? PrefixPlace::kEverySegment : PrefixPlace::kTextOnly;
-      steps_.normalizer.push_back(normalize::prepend_unless_there(mark, *steps_.blank_prefix));
+      steps_.rewriting.push_back(normalize::prepend_unless_there(mark, *steps_.blank_prefix));
     }
     steps_.blank_mark = mark;
     if (json.value("split", true)) add_split(quoted_pattern(mark), SplitBehavior::kMergedWithNext, false);

@@ -11,7 +11,8 @@
 namespace fathom::text {
 
 struct TokenizerSteps {
-  std::vector<NormalizerStep> normalizer;  ///< with what pre-tokenizers change in the text
+  std::vector<NormalizerStep> normalizer;
+  std::vector<NormalizerStep> rewriting;  ///< what pre-tokenizers change in the text
   std::vector<SplitStep> splits;
   bool byte_level = false;                  ///< words reach the model as bytes, spelled in GPT-2's characters
   std::string blank_mark;                   ///< what stands for a blank inside tokens; empty = the blank itself

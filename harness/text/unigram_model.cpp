@@ -58,14 +58,24 @@ class UnigramModel : public TokenModel {
   explicit UnigramModel(ScoredVocabulary vocabulary)
       : pieces_(without_unused(std::move(vocabulary.pieces), vocabulary.unused)),
         scores_(std::move(vocabulary.scores)),
+        sums_(vocabulary.sums),
         fallback_(vocabulary.fallback),
         search_(pieces_) {
     FATHOM_CHECK(scores_.size() == pieces_.size(), "one score a piece");
-    float worst = std::numeric_limits<float>::max();
+    double worst = std::numeric_limits<double>::max();
+    double best = 0;  // of scores that are all negative the library takes the smallest float above zero
+    const auto is_user_defined = [&](std::size_t i) {
+      return i < vocabulary.user_defined.size() && vocabulary.user_defined[i];
+    };
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      if (!pieces_[i].empty()) worst = std::min(worst, scores_[i]);
+      if (pieces_[i].empty() || is_user_defined(i)) continue;
+      worst = std::min(worst, scores_[i]);
+      best = std::max(best, scores_[i]);
     }
-    unknown_score_ = static_cast<double>(worst) - kUnknownPenalty;
+    unknown_score_ = rounded(worst - kUnknownPenalty);
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (is_user_defined(i)) scores_[i] = rounded(static_cast<double>(pieces_[i].size()) * best - 0.1);
+    }
   }
 
   void encode(std::string_view text, std::vector<TokenSpan>& out) const override {
@@ -75,7 +85,7 @@ class UnigramModel : public TokenModel {
       const std::size_t character = decode_utf8(text, at).size_bytes;
       bool has_single = false;
       search_.for_each_prefix(text.substr(at), [&](TokenId id, std::size_t size) {
-        offer(nodes, at, size, id, static_cast<double>(scores_[static_cast<std::size_t>(id)]));
+        offer(nodes, at, size, id, scores_[static_cast<std::size_t>(id)]);
         has_single = has_single || size == character;
       });
       if (!has_single) offer(nodes, at, character, kNoToken, unknown_score_);
@@ -87,7 +97,7 @@ class UnigramModel : public TokenModel {
  private:
   struct Node {
     bool reached = false;
-    float score = 0;
+    double score = 0;
     std::size_t begin = 0;
     TokenId id = kNoToken;
   };
@@ -99,12 +109,16 @@ class UnigramModel : public TokenModel {
     return pieces;
   }
 
-  /// Sums are kept in float and compared in double, as SentencePiece does: ties and near ties fall the same way.
-  static void offer(std::vector<Node>& nodes, std::size_t begin, std::size_t size, TokenId id, double score) {
-    const double sum = score + static_cast<double>(nodes[begin].score);
+  double rounded(double sum) const {
+    return sums_ == ScoreSums::kFloat ? static_cast<double>(static_cast<float>(sum)) : sum;
+  }
+
+  /// Rounded before it is compared: of sums that differ by less than a float's last digit the first stays.
+  void offer(std::vector<Node>& nodes, std::size_t begin, std::size_t size, TokenId id, double score) const {
+    const double sum = rounded(score + nodes[begin].score);
     Node& end = nodes[begin + size];
-    if (end.reached && sum <= static_cast<double>(end.score)) return;
-    end = {true, static_cast<float>(sum), begin, id};
+    if (end.reached && sum <= end.score) return;
+    end = {true, sum, begin, id};
   }
 
   void append_best(std::string_view text, const std::vector<Node>& nodes, std::vector<TokenSpan>& out) const {
@@ -123,7 +137,8 @@ class UnigramModel : public TokenModel {
   }
 
   std::vector<std::string> pieces_;  // by id; empty for those that cannot be found
-  std::vector<float> scores_;
+  std::vector<double> scores_;
+  ScoreSums sums_;
   FallbackTokens fallback_;
   PrefixSearch search_;  ///< refers to pieces_
   double unknown_score_ = 0;

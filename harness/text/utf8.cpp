@@ -3,6 +3,16 @@
 #include "harness/core/text_util.h"
 
 namespace fathom::text {
+namespace {
+
+/// Unicode's White_Space, by its code points.
+bool is_unicode_space(std::uint32_t code) {
+  return (code >= 9 && code <= 13) || code == 32 || code == 0x85 || code == 0xA0 || code == 0x1680 ||
+         (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F ||
+         code == 0x3000;
+}
+
+}  // namespace
 
 Utf8Char decode_utf8(std::string_view text, std::size_t at) {
   const auto byte = [text](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
@@ -24,7 +34,36 @@ Utf8Char decode_utf8(std::string_view text, std::size_t at) {
   return {code, size, true};
 }
 
+Utf8Char last_utf8(std::string_view text) {
+  for (std::size_t size = 2; size <= 4 && size <= text.size(); ++size) {
+    const Utf8Char c = decode_utf8(text, text.size() - size);
+    if (c.valid && c.size_bytes == size) return c;
+  }
+  return decode_utf8(text, text.size() - 1);
+}
+
+std::size_t leading_space(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Utf8Char c = decode_utf8(text, at);
+    if (!c.valid || !is_unicode_space(c.code)) break;
+    at += c.size_bytes;
+  }
+  return at;
+}
+
+std::size_t without_trailing_space(std::string_view text) {
+  // From the end, for the text may be long and asked about often.
+  while (!text.empty()) {
+    const Utf8Char c = last_utf8(text);
+    if (!c.valid || !is_unicode_space(c.code)) break;
+    text.remove_suffix(c.size_bytes);
+  }
+  return text.size();
+}
+
 std::vector<Utf8Run> utf8_runs(std::string_view text) {
+  if (text.empty()) return {};
   if (is_valid_utf8(text)) return {{text, true}};
   std::vector<Utf8Run> runs;
   std::size_t begin = 0;

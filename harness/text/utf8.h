@@ -17,11 +17,20 @@ struct Utf8Char {
 /// The character at `at`, which is inside the text.
 Utf8Char decode_utf8(std::string_view text, std::size_t at);
 
+/// The last character of a text that is not empty.
+Utf8Char last_utf8(std::string_view text);
+
+/// Bytes of Unicode's White_Space at the front.
+std::size_t leading_space(std::string_view text);
+/// Bytes up to the last character that is no White_Space.
+std::size_t without_trailing_space(std::string_view text);
+
 /// A stretch of well-formed UTF-8, or one byte that belongs to none.
 struct Utf8Run {
   std::string_view text;
   bool valid;
 };
+/// None is empty.
 std::vector<Utf8Run> utf8_runs(std::string_view text);
 
 }  // namespace fathom::text

@@ -96,6 +96,24 @@ TEST_CASE("folder tokenizer: tokenizer_config.json names BOS and EOS", "[checkpo
   CHECK(tokenizer->adds_bos());
 }
 
+TEST_CASE("folder tokenizer: tokenizer_config.json may add tokens and change those of tokenizer.json",
+          "[checkpoint][tokenizer]") {
+  const test::TemporaryFolder folder("tokenizer_added");
+  folder.write("tokenizer.json", kTokenizerJson);
+  folder.write("tokenizer_config.json", R"({"bos_token": "ab", "eos_token": "<|im_end|>", "model_max_length": Infinity,
+    "added_tokens_decoder": {"3": {"content": "<s>", "lstrip": true, "special": true, "normalized": false},
+                             "5": {"content": "<|im_end|>", "special": true, "normalized": false}}})");
+  const auto tokenizer = make_folder_tokenizer(folder.path());
+  CHECK(tokenizer->bos() == 2);  // a piece of the vocabulary
+  CHECK(tokenizer->eos() == 5);
+  CHECK(tokenizer->encode("a  <s><|im_end|>") == TokenIds{0, 3, 5});
+  folder.write("tokenizer_config.json", R"({"eos_token": "", "x": "\"Infinity", "chat_template": "NaN"})");
+  CHECK_FALSE(make_folder_tokenizer(folder.path())->eos().has_value());
+  folder.write("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "<s>"}}})");
+  CHECK(test::contains(test::model_error([&] { make_folder_tokenizer(folder.path()); }),
+                       "added_tokens_decoder.x is no token id"));
+}
+
 TEST_CASE("folder tokenizer: tokenizer.model serves where tokenizer.json is missing", "[checkpoint][tokenizer]") {
   const test::TemporaryFolder folder("tokenizer_model");
   CHECK(test::contains(test::model_error([&] { make_folder_tokenizer(folder.path()); }),

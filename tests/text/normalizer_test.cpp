@@ -81,6 +81,33 @@ TEST_CASE("normalizer: SentencePiece's table of replacements", "[text][normalize
   CHECK(apply({normalize::charsmap(one_rule_table(), "t")}, "\xFF").text == "\uFFFD");
 }
 
+TEST_CASE("normalizer: tokenizer.json's table is read one user-perceived character at a time", "[text][normalizer]") {
+  const auto by_graphemes = [](const std::string& text) {
+    return apply({normalize::charsmap_by_graphemes(one_rule_table(), "t")}, text);
+  };
+  // The accent goes with its letter, unless the two are too long to be looked up as one.
+  const NormalizedText got = by_graphemes("xA\u0301A");
+  CHECK(got.text == "xbcbc");
+  CHECK(got.ends == Ends{1, 4, 4, 5, 5});
+  CHECK(by_graphemes("A\u0301\u0302\u0303").text == "bc\u0301\u0302\u0303");
+  CHECK(by_graphemes("\xFF"
+                     "A")
+            .text ==
+        "\uFFFD"
+        "bc");
+  CHECK(by_graphemes("").text.empty());
+}
+
+TEST_CASE("normalizer: SentencePiece leaves user-defined pieces as they are", "[text][normalizer]") {
+  normalize::SentencePieceRules rules{one_rule_table(), {"AA", "  "}, true, PrefixPlace::kTextOnly, "_"};
+  const NormalizedText got = apply({normalize::sentencepiece(rules, "t")}, " AAA  b ");
+  CHECK(got.text == "_AAbc__b");
+  CHECK(got.ends == Ends{1, 2, 3, 4, 4, 6, 6, 7});
+  rules.shielded.clear();
+  CHECK(apply({normalize::sentencepiece(rules, "t")}, " AAA  b ").text == "_bcbcbc_b");
+  CHECK(apply({normalize::sentencepiece(rules, "t")}, "   ").text.empty());
+}
+
 TEST_CASE("normalizer: a table that points outside itself replaces nothing", "[text][normalizer]") {
   const std::string good = one_rule_table();
   for (std::size_t i = 4; i + 3 < good.size(); i += 4) {

@@ -7,6 +7,7 @@
 #include "tests/support/catch.h"
 
 using fathom::text::Pretokenizer;
+using fathom::text::SplitBehavior;
 
 namespace {
 
@@ -16,6 +17,21 @@ Words words_of(const std::string& name, const std::string& text) {
   Words words;
   for (const auto word : Pretokenizer(name, "test").split(text)) words.emplace_back(word);
   return words;
+}
+
+Words split_by(const std::string& pattern, const std::string& text, SplitBehavior behavior = SplitBehavior::kIsolated) {
+  Words words;
+  for (const auto word : Pretokenizer({{pattern, behavior, false, false}}, "t").split(text)) words.emplace_back(word);
+  return words;
+}
+
+std::string pattern_error(const std::string& pattern) {
+  try {
+    Pretokenizer({{pattern, SplitBehavior::kIsolated, false, false}}, "t");
+  } catch (const fathom::DataError& error) {
+    return error.what();
+  }
+  return "no DataError";
 }
 
 }  // namespace
@@ -57,6 +73,59 @@ TEST_CASE("pretokenizer: very long runs of blanks and letters are no problem", "
     CHECK(words_of(name, std::string(300000, ' ') + "x").size() == 2);
     CHECK(words_of(name, std::string(300000, 'x')).size() == 1);
   }
+}
+
+// Words of the patterns below are those of tokenizers 0.23.3, pre_tokenizers.Split.
+TEST_CASE("pretokenizer: classes may hold classes and be intersected", "[text][pretokenizer]") {
+  CHECK(split_by(R"( ?[^(\s|[.,!?…。，、।۔،])]+)", "Hello, world|x (y)") ==
+        Words{"Hello", ",", " world", "|", "x", " (", "y", ")"});
+  CHECK(split_by(R"([\p{L}&&[^\p{Han}]]+)", "ab漢字cd、") == Words{"ab", "漢字", "cd", "、"});
+  CHECK(split_by(R"([a-z&&[^b-y]&&\p{L}]+)", "azbz") == Words{"az", "b", "z"});
+  CHECK(split_by(R"([\p{L}&&a-c]+)", "abcd") == Words{"abc", "d"});
+  CHECK(split_by(R"([^\S\n]+)", "a \n\tb", SplitBehavior::kRemoved) == Words{"a", "\n", "b"});
+}
+
+TEST_CASE("pretokenizer: patterns mean what Oniguruma has them mean", "[text][pretokenizer]") {
+  CHECK(split_by(R"(\p{N}{1,3}+)", "12345") == Words{"12345"});  // a repeated interval, not a possessive one
+  CHECK(split_by("a{2}?", "aaa") == Words{"aa", "a"});
+  CHECK(split_by("a{,2}", "aaab") == Words{"aa", "a", "b"});
+  CHECK(split_by(R"(\h+)", "xfaceg") == Words{"x", "face", "g"});
+  CHECK(split_by(R"([\v])",
+                 "a\n\x0B"
+                 "b") == Words{"a\n", "\x0B", "b"});
+  CHECK(split_by("^a|b$", "a\nab\nb") == Words{"a", "\n", "a", "b", "\n", "b"});
+  CHECK(split_by(R"(\p{Han}+)", "漢、字") == Words{"漢", "、", "字"});
+  CHECK(split_by(R"(\w+)", "a²_\u0301ⓐ-b") == Words{"a²_\u0301ⓐ", "-", "b"});
+}
+
+TEST_CASE("pretokenizer: a match of nothing cuts", "[text][pretokenizer]") {
+  CHECK(split_by(R"((?=(\d{3})+(?!\d)))", "1234567") == Words{"1", "234", "567"});
+  CHECK(split_by("x*", "axxb") == Words{"a", "xx", "b"});
+  CHECK(split_by("(?=[A-Z])", "aBcD", SplitBehavior::kMergedWithPrevious) == Words{"a", "Bc", "D"});
+}
+
+TEST_CASE("pretokenizer: white space is Unicode's, without the Mongolian vowel separator", "[text][pretokenizer]") {
+  CHECK(split_by(R"(\s+)", "a\u180E b\u0085\u3000c", SplitBehavior::kRemoved) == Words{"a\u180E", "b", "c"});
+  CHECK(split_by(R"(\S+)", "a\u180E b", SplitBehavior::kIsolated) == Words{"a\u180E", " ", "b"});
+  CHECK(words_of("gpt-2", "!\u180E") == Words{"!\u180E"});
+}
+
+TEST_CASE("pretokenizer: syntax that is not translated is refused by name", "[text][pretokenizer][errors]") {
+  CHECK(pattern_error(R"(\X)") == R"(t: pre-tokenizer pattern '\X': '\X' at byte 0 is not supported)");
+  CHECK(pattern_error(R"(a\1)").find(R"('\1' at byte 1 is not supported)") != std::string::npos);
+  CHECK(pattern_error("[[:punct:]]").find("a POSIX bracket at byte 1 is not supported") != std::string::npos);
+  CHECK(pattern_error(R"(\p{Punct})").find("property 'Punct' at byte 0 is not supported") != std::string::npos);
+  CHECK(pattern_error("a(?i)b|c").find("'(?i)' inside a pattern at byte 1 is not supported") != std::string::npos);
+  CHECK(pattern_error("(?i:ss)").find("'ss' without case at byte 4 is not supported") != std::string::npos);
+  CHECK(pattern_error("(?~a)").find("'(?~a' at byte 0 is not supported") != std::string::npos);
+  CHECK(pattern_error("[a").find("a class without an end at byte 2 is not supported") != std::string::npos);
+  CHECK(pattern_error("(a").find("t: pre-tokenizer pattern '(a': missing closing parenthesis") == 0);
+}
+
+TEST_CASE("pretokenizer: the bound on work grows with the text, and still stops a pattern that explodes",
+          "[text][pretokenizer]") {
+  CHECK(words_of("gpt-2", std::string(3'000'000, ' ') + "x").size() == 2);
+  CHECK_THROWS_AS(split_by("(?:a|aa)+[bc]", std::string(60, 'a')), fathom::DataError);
 }
 
 TEST_CASE("pretokenizer: an unknown name is an error that lists the known ones", "[text][pretokenizer][errors]") {

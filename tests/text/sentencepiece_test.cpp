@@ -128,6 +128,40 @@ TEST_CASE("sentencepiece: user-defined pieces may be found late, the blank in fr
   CHECK(late->token_end_offsets(" a", late->encode(" a")) == std::vector<std::size_t>{1, 2});
 }
 
+// Ids of the two cases below are those of sentencepiece 0.2.3.
+TEST_CASE("sentencepiece: user-defined pieces are shielded from what is done to blanks", "[text][sentencepiece]") {
+  const std::string mark = kMark;
+  for (const auto kind : {SentencePieceVocabulary::Kind::kUnigram, SentencePieceVocabulary::Kind::kBpe}) {
+    SentencePieceVocabulary vocabulary = vocabulary_of(
+        kind,
+        {{"<unk>", 0, 2}, {mark, -2, 1}, {"a", -3, 1}, {"b", -3.5F, 1}, {"ab", -1, 1}, {"  ", 0, 4}, {"ba", 0, 4}});
+    vocabulary.blank_prefix = PrefixPlace::kTextAndAfterSpecial;
+    vocabulary.collapses_blanks = true;
+    vocabulary.finds_user_pieces_late = true;
+    const auto tokenizer = make_sentencepiece_tokenizer(vocabulary, "m");
+    CHECK(tokenizer->encode("a  b") == TokenIds{1, 2, 1, 1, 3});
+    CHECK(tokenizer->encode("a   b") == TokenIds{1, 2, 1, 1, 3});
+    CHECK(tokenizer->encode("bab") == TokenIds{1, 6, 3});
+    CHECK(tokenizer->encode("  a ") == TokenIds{1, 2});
+    CHECK(tokenizer->encode(" ba a") == TokenIds{1, 6, 1, 2});
+    // Only a unigram model may prefer other pieces.
+    const bool unigram = kind == SentencePieceVocabulary::Kind::kUnigram;
+    CHECK(tokenizer->encode("abab") == (unigram ? TokenIds{1, 4, 4} : TokenIds{1, 2, 6, 3}));
+  }
+}
+
+TEST_CASE("sentencepiece unigram: sums are floats, and equal ones fall as the library has it",
+          "[text][sentencepiece]") {
+  SentencePieceVocabulary vocabulary =
+      vocabulary_of(SentencePieceVocabulary::Kind::kUnigram,
+                    {{"<unk>", 0, 2}, {"a", -8.1F, 1}, {"aa", -16.2F, 1}, {"aaa", -24.3F, 1}});
+  vocabulary.finds_user_pieces_late = true;
+  const auto tokenizer = make_sentencepiece_tokenizer(vocabulary, "m");
+  CHECK(tokenizer->encode("aaaaa") == TokenIds{2, 3});
+  CHECK(tokenizer->encode("aaaaaaa") == TokenIds{3, 3, 1});
+  CHECK(tokenizer->encode("aaaaaaaaaaa") == TokenIds{3, 3, 1, 1, 3});
+}
+
 TEST_CASE("sentencepiece: a blank goes in front, and comes off again", "[text][sentencepiece]") {
   const std::string mark = kMark;
   SentencePieceVocabulary vocabulary =
