@@ -149,14 +149,17 @@ class MappedCheckpoint : public Checkpoint {
       return starts_with(name, prefix) ? name.substr(prefix.size()) : name;
     };
     const auto in_front = [](const std::string& name) { return "language_model." + name; };
-    const auto inside = [prefix](const std::string& name) {
-      return starts_with(name, prefix) ? prefix + "language_model." + name.substr(prefix.size()) : name;
-    };
-    const auto text_model = [prefix](const std::string& name) {
-      return starts_with(name, prefix) ? prefix + "text_model." + name.substr(prefix.size()) : name;
+    const auto inside = [prefix](const std::string& part) {
+      return [prefix, part](const std::string& name) {
+        return starts_with(name, prefix) ? prefix + part + name.substr(prefix.size()) : name;
+      };
     };
     for (const std::function<std::string(const std::string&)>& rename :
-         {std::function<std::string(const std::string&)>(same), {without}, {in_front}, {inside}, {text_model}}) {
+         {std::function<std::string(const std::string&)>(same),
+          {without},
+          {in_front},
+          {inside("language_model.")},
+          {inside("text_model.")}}) {
       if (found.count(rename(first)) != 0) return rename;
     }
     return same;

@@ -6,6 +6,7 @@
 
 #include "harness/checkpoint/hf_family.h"
 #include "harness/checkpoint/hf_positions.h"
+#include "harness/core/error.h"
 #include "harness/core/text_util.h"
 
 namespace fathom::checkpoint {
@@ -158,13 +159,16 @@ void HfDecoder::must_be(const char* key, bool value) const {
   json_.fail(key, fmt::format("= {} is not supported by this build; only {} is", *given, value));
 }
 
-void HfDecoder::only_pattern(std::int64_t period) const {
-  if (json_.has("layer_types")) return;
-  if (json_.integer_or("sliding_window_pattern", period, 1, INT64_MAX) == period) return;
-  json_.fail("sliding_window_pattern",
-             fmt::format("is not what transformers' class goes by, which has {}; say the kinds "
-                         "of the layers in layer_types",
-                         period));
+void HfDecoder::only_pattern_of_class() const {
+  constexpr const char* kKey = "sliding_window_pattern";
+  if (json_.has("layer_types") || json_.is_default(kKey)) return;
+  const HfFamily* family = find_hf_family(json_.required_text("model_type"));
+  FATHOM_CHECK(family != nullptr && family->defaults, "a class with a pattern of its own is in hf_families.json");
+  const std::int64_t period = family->defaults->required_integer(kKey, 1, INT64_MAX);
+  if (json_.integer(kKey).value_or(period) == period) return;
+  json_.fail(kKey, fmt::format("is not what transformers' class goes by, which has {}; say the kinds of the layers in "
+                               "layer_types",
+                               period));
 }
 
 DecoderConfig HfDecoder::finish() {

@@ -39,8 +39,8 @@ class HfDecoder {
   std::int64_t size_up_to(const char* key, std::int64_t high) const { return json_.required_integer(key, 1, high); }
   /// \throws ModelError  if the key says otherwise.
   void must_be(const char* key, bool value) const;
-  /// \throws ModelError  if layers without layer_types follow another period than the one that the class has.
-  void only_pattern(std::int64_t period) const;
+  /// \throws ModelError  if layers without layer_types follow another period than the class's own.
+  void only_pattern_of_class() const;
 
   /// \throws ModelError  for a key that would change what the decoder computes, and that this family does not read.
   DecoderConfig finish();

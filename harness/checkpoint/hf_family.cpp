@@ -46,6 +46,7 @@ HfFamily read_family(const JsonObject& row, const std::string& model_type) {
   family.yarn_is_longrope = row.flag("yarn_is_longrope").value_or(false);
   family.whole_head = row.flag("whole_head").value_or(false);
   family.ignores_layer_types = row.flag("ignores_layer_types").value_or(false);
+  family.full_layers_slide = row.flag("full_layers_slide").value_or(false);
   family.reads_rotary_dim = row.flag("reads_rotary_dim").value_or(false);
   family.yarn_attention_factor = row.real("yarn_attention_factor");
   family.names = read_key_names(row, "names");

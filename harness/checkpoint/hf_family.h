@@ -40,6 +40,7 @@ struct HfFamily {
   KeyNames local_names;                         ///< the same for sliding layers only
   KeyNames global_names;                        ///< and for the others
   bool ignores_layer_types = false;             ///< transformers' class goes by its own rule only
+  bool full_layers_slide = false;               ///< a sliding_window is that of all softmax layers, however listed
   bool reads_rotary_dim = false;                ///< the file may give the rotated width in lanes
   KeyNames only;                                ///< keys that may say this one thing, which the class does anyway
   std::optional<JsonObject> defaults;           ///< values of the class for keys that a file leaves out

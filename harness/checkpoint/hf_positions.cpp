@@ -180,13 +180,15 @@ std::optional<std::int64_t> declared_trained_context(const DecoderConfig& config
 
 void read_layers(const JsonObject& config, const HfFamily& family, std::int64_t n_layers, DecoderConfig& out) {
   const HfLayerReader reader(config, family, out.claimed_context);
-  const std::vector<LayerKind> kinds = read_layer_kinds(config, family.layers, n_layers);
+  std::vector<LayerKind> kinds = read_layer_kinds(config, family.layers, n_layers);
   if (family.ignores_layer_types && config.has("layer_types") &&
       kinds != layer_kinds_of_rule(config, family.layers, n_layers)) {
     config.fail("layer_types", fmt::format("says something else than model_type '{}' does, which transformers lets go "
                                            "by its own rule. Remove the key or correct model_type",
                                            family.model_type));
   }
+  if (family.full_layers_slide && config.has("sliding_window"))
+    std::replace(kinds.begin(), kinds.end(), LayerKind::kFull, LayerKind::kSliding);
   const std::vector<bool> rotating = read_rotating_layers(config, family.rotates, kinds);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     out.layers.push_back(reader.read(kinds[i], rotating[i], static_cast<std::int64_t>(i), out.warnings));

@@ -65,6 +65,11 @@ bool has_window(const JsonObject& config) {
   return config.has("sliding_window") && switched_on;
 }
 
+/// The same for classes whose switch is off where the file is silent.
+bool has_window_switched_on(const JsonObject& config) {
+  return config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+}
+
 /// Also the rule of classes that go by layer_types alone.
 Kinds full_layers(const JsonObject&, std::int64_t n_layers) {
   return all_of(LayerKind::kFull, n_layers);
@@ -116,7 +121,7 @@ Kinds window_pattern_layers(const JsonObject& config, std::int64_t n_layers) {
 
 /// Qwen: layers from max_window_layers on slide, if use_sliding_window says so.
 Kinds max_window_layers(const JsonObject& config, std::int64_t n_layers) {
-  const bool slides = config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+  const bool slides = has_window_switched_on(config);
   const std::int64_t first = config.integer_or("max_window_layers", n_layers, 0, INT64_MAX);
   return kinds_by_index(n_layers,
                         [&](std::int64_t i) { return slides && i >= first ? LayerKind::kSliding : LayerKind::kFull; });
@@ -124,7 +129,7 @@ Kinds max_window_layers(const JsonObject& config, std::int64_t n_layers) {
 
 /// Qwen2-MoE: every second one of the first max_window_layers layers slides, if use_sliding_window says so.
 Kinds first_window_layers(const JsonObject& config, std::int64_t n_layers) {
-  const bool slides = config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+  const bool slides = has_window_switched_on(config);
   const std::int64_t end = config.integer_or("max_window_layers", n_layers, 0, INT64_MAX);
   return kinds_by_index(n_layers, [&](std::int64_t i) {
     return slides && i % 2 == 0 && i < end ? LayerKind::kSliding : LayerKind::kFull;
@@ -155,7 +160,6 @@ Kinds hybrid_layer_pattern(const JsonObject& config, std::int64_t n_layers) {
 /// MiniMax-Text-01: 1 softmax, 0 lightning attention; without the list every second layer is softmax, the first one of
 /// them.
 Kinds attn_type_list(const JsonObject& config, std::int64_t n_layers) {
-  config.has("sliding_window");  // the architecture gives it to the softmax layers
   const auto types = zero_one_list(config, "attn_type_list", n_layers);
   return kinds_by_index(n_layers, [&](std::int64_t i) {
     const bool softmax = types ? (*types)[as_size(i)] == 1 : i % 2 == 0;
@@ -275,7 +279,7 @@ Kinds chunked_where_rotated(const JsonObject& config, std::int64_t n_layers) {
 /// SmolLM3: layers without rotation slide, if use_sliding_window says so.
 Kinds sliding_where_not_rotated(const JsonObject& config, std::int64_t n_layers) {
   const Rotating rotating = no_rope_layers(config, n_layers);
-  const bool slides = config.has("sliding_window") && config.flag("use_sliding_window").value_or(false);
+  const bool slides = has_window_switched_on(config);
   return kinds_by_index(n_layers, [&](std::int64_t i) {
     return slides && !rotating[as_size(i)] ? LayerKind::kSliding : LayerKind::kFull;
   });

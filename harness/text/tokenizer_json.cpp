@@ -140,8 +140,9 @@ class TokenizerJsonReader {
   void add_token(AddedToken token) {
     const auto own = ids_.find(token.content);
     if (own != ids_.end()) token.id = own->second;
-    for (AddedToken& known : added_) {
-      if (known.content != token.content) continue;
+    const auto [place, is_new] = added_places_.emplace(token.content, added_.size());
+    if (!is_new) {
+      AddedToken& known = added_[place->second];
       token.id = known.id;
       known = std::move(token);
       return;
@@ -299,6 +300,7 @@ class TokenizerJsonReader {
   TokenizerSteps steps_;
   std::unordered_map<std::string, TokenId> ids_;
   std::vector<AddedToken> added_;
+  std::unordered_map<std::string, std::size_t> added_places_;  // by content; files list thousands
   std::vector<std::string> texts_;
 };
 

@@ -84,6 +84,7 @@ TEST_CASE("class defaults: MiniMax begins with softmax, and a window is its soft
     CHECK_FALSE(read.layers[1].softmax_attention);
     CHECK(read.layers[2].softmax_attention);
     CHECK(read.layers[0].window == 16);
+    CHECK(resolve(source).layers[0].window == 16);  // as `fathom inspect` shows it
     CHECK_FALSE(read.layers[1].window);
   }
 }

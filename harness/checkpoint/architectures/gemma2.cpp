@@ -14,7 +14,7 @@ DecoderConfig gemma2_from_json(const JsonObject& file) {
   decoder.config.attention_bias = decoder.config.attention_out_bias = decoder.flag("attention_bias", false);
   decoder.must_be("use_bidirectional_attention", false);
   decoder.json().has("query_pre_attn_scalar");  // read with the positions
-  decoder.only_pattern(2);
+  decoder.only_pattern_of_class();
   decoder.config.post_norm = true;
   decoder.config.logit_softcap = decoder.json().real("final_logit_softcapping").value_or(0);
   const double softcap = decoder.json().real("attn_logit_softcapping").value_or(0);

@@ -15,7 +15,7 @@ DecoderConfig gemma3_text_from_json(const JsonObject& file) {
   decoder.must_be("use_bidirectional_attention", false);
   decoder.json().has("query_pre_attn_scalar");  // read with the positions
   // Version 4's name of the key is the one that is read; version 5's goes with layer_types.
-  if (!file.has("sliding_window_pattern")) decoder.only_pattern(6);
+  if (!file.has("sliding_window_pattern")) decoder.only_pattern_of_class();
   decoder.config.post_norm = true;
   decoder.config.logit_softcap = decoder.json().real("final_logit_softcapping").value_or(0);
   if (!decoder.json().is_off("attn_logit_softcapping"))

@@ -19,7 +19,6 @@ DecoderConfig minimax_from_json(const JsonObject& file) {
   decoder.config.residual_after_norm = true;
   const auto factor = [&](const std::string& name) { return decoder.json().positive_or(name, 1); };
   const std::int64_t n_layers = decoder.config.n_layers();
-  const bool has_window = decoder.json().has("sliding_window");  // of all layers with softmax, in whatever list
   for (std::int64_t i = 0; i < n_layers; ++i) {
     LayerSpec& layer = decoder.config.layers[static_cast<std::size_t>(i)];
     layer.moe = moe;
@@ -28,10 +27,7 @@ DecoderConfig minimax_from_json(const JsonObject& file) {
     layer.attention_added = factor(kind + "_beta_factor");
     layer.mlp_carried = factor("mlp_alpha_factor");
     layer.mlp_added = factor("mlp_beta_factor");
-    if (layer.softmax_attention) {
-      if (has_window) layer.window = decoder.json().required_integer("sliding_window", 1, std::int64_t{1} << 40);
-      continue;
-    }
+    if (layer.softmax_attention) continue;
     layer.n_kv_heads = layer.n_heads;
     if (layer.d_head == 0) layer.d_head = decoder.config.d_model / layer.n_heads;
     layer.linear = LinearSpec{};

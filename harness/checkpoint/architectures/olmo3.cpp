@@ -6,7 +6,7 @@ namespace {
 
 DecoderConfig olmo3_from_json(const JsonObject& file) {
   HfDecoder decoder(file, {"Olmo3ForCausalLM"});
-  decoder.only_pattern(4);
+  decoder.only_pattern_of_class();
   decoder.config.pre_norm = false;
   decoder.config.post_norm = true;
   decoder.config.qk_norm = QkNorm::kWhole;
